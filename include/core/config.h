@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The configuration as the rest of the daemon sees it: an immutable, ref-counted
+ * snapshot. Global settings are the fields generated from settings.def; [databases]
+ * and [users] are hash tables by name. Built by ops/config_file.c (or
+ * ops/config_conninfo); any thread may read it while it holds a reference.
+ */
+#ifndef PGWEIR_CORE_CONFIG_H
+#define PGWEIR_CORE_CONFIG_H
+
+#include "base/secret.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uthash.h>
+
+struct users;
+
+enum pool_mode { POOL_SESSION, POOL_TRANSACTION, POOL_STATEMENT };
+/* auth_type; `plain` is an alias of password. Those not there yet are refused when the file is loaded. */
+enum auth_type { AUTH_TYPE_ANY, AUTH_TYPE_TRUST, AUTH_TYPE_PASSWORD, AUTH_TYPE_MD5, AUTH_TYPE_SCRAM };
+enum session_schedule { SCHEDULE_LEAST_LOADED, SCHEDULE_ROUND_ROBIN, SCHEDULE_RANDOM };
+/* The two sslmode settings. For now clients: DISABLE only; servers: DISABLE, ALLOW, PREFER, all without TLS. */
+enum tls_mode { TLS_DISABLE, TLS_ALLOW, TLS_PREFER, TLS_REQUIRE, TLS_VERIFY_CA, TLS_VERIFY_FULL };
+
+#define SETTING_RESTART 1u   /* flags of a row of settings.def; see there */
+#define SETTING_NOT_YET 2u
+#define SETTING_NO_EFFECT 4u
+#define SETTING_MAX_S 1000000000 /* longest time, in seconds */
+
+#define CONFIG_UNSET (-1) /* per-database and per-user overrides: not given */
+
+struct database_conf {
+	char *name;   /* as clients name it; "*" for the fallback entry */
+	char *dbname; /* on the server; NULL: the client's name */
+	char *host;   /* NULL: unix socket in unix_socket_dir; name, address, /dir or @abstract */
+	uint16_t port;
+	char *user; /* forced server user, or NULL */
+	struct secret password;
+	char *connect_query;
+	char *client_encoding, *datestyle, *timezone, *application_name; /* NULL: not given */
+	int64_t pool_size, min_pool_size, reserve_pool_size, max_db_connections, max_db_client_connections;
+	int64_t pool_mode; /* enum pool_mode or CONFIG_UNSET */
+	int64_t server_lifetime_us, query_wait_timeout_us;
+	UT_hash_handle hh;
+};
+
+struct user_conf {
+	char *name;
+	int64_t pool_mode, pool_size, reserve_pool_size, max_user_connections, max_user_client_connections;
+	int64_t query_timeout_us, query_wait_timeout_us, idle_transaction_timeout_us, transaction_timeout_us,
+		client_idle_timeout_us;
+	UT_hash_handle hh;
+};
+
+struct config {
+	_Atomic uint32_t refs;
+	char *path; /* the file, NULL when from a conninfo */
+
+/*
+ * One field per row of settings.def, named as the setting:
+ *   INT -> int64_t name;  BOOL -> bool name;  TIME -> int64_t name_us;  TEXT -> char *name (never NULL);
+ *   ENUM -> enum <type> name
+ */
+#define SETTING_INT(name, ...) int64_t name;
+#define SETTING_BOOL(name, ...) bool name;
+#define SETTING_TIME(name, ...) int64_t name##_us;
+#define SETTING_TEXT(name, ...) char *name;
+#define SETTING_ENUM(name, type, ...) enum type name;
+#include "core/settings.def"
+
+	struct database_conf *databases;
+	struct database_conf *fallback; /* the "*" entry, or NULL; not in the table */
+	struct user_conf *users;
+	struct users *auth_users; /* from auth_file; never NULL; owned */
+};
+
+struct config *config_new(void); /* every setting at its default, one reference; NULL: no memory */
+struct config *config_ref(struct config *c);
+void config_unref(struct config **c);
+
+/* Exact entry, else the fallback, else NULL. Never answers the admin names. */
+const struct database_conf *config_database(const struct config *c, const char *name);
+const struct user_conf *config_user(const struct config *c, const char *name); /* NULL: none */
+bool config_is_admin_name(const char *database);                              /* "pgweir" or "pgbouncer" */
+bool config_list_has(const char *comma_list, const char *word);                /* admin_users and the like */
+
+/* Effective values: user over database over global. user may be NULL. */
+enum pool_mode config_pool_mode(const struct config *c, const struct database_conf *d, const struct user_conf *u);
+int64_t config_pool_size(const struct config *c, const struct database_conf *d, const struct user_conf *u);
+int64_t config_min_pool_size(const struct config *c, const struct database_conf *d);
+int64_t config_reserve_pool_size(const struct config *c, const struct database_conf *d, const struct user_conf *u);
+int64_t config_max_db_connections(const struct config *c, const struct database_conf *d);
+int64_t config_max_user_connections(const struct config *c, const struct user_conf *u);
+int64_t config_max_db_client_connections(const struct config *c, const struct database_conf *d);
+int64_t config_max_user_client_connections(const struct config *c, const struct user_conf *u);
+int64_t config_server_lifetime_us(const struct config *c, const struct database_conf *d);
+int64_t config_query_wait_timeout_us(const struct config *c, const struct database_conf *d, const struct user_conf *u);
+int64_t config_query_timeout_us(const struct config *c, const struct user_conf *u);
+int64_t config_idle_transaction_timeout_us(const struct config *c, const struct user_conf *u);
+int64_t config_transaction_timeout_us(const struct config *c, const struct user_conf *u);
+int64_t config_client_idle_timeout_us(const struct config *c, const struct user_conf *u);
+
+/* For the console: one row per setting, sorted by name. Values as text; buf has cap bytes. */
+struct setting_info {
+	const char *name;
+	const char *unit; /* "", "s", "ms", "bytes" */
+	const char *default_text;
+	const char *help;
+	bool changeable; /* without a restart */
+	bool supported;
+};
+const struct setting_info *config_settings(size_t *n);
+void config_setting_text(const struct config *c, size_t index, char *buf, size_t cap);
+
+#endif

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: ISC
+# One Makefile for the whole tree, not recursive. Sources are found by globbing: add a file and it is built.
+#
+#   make                      ./pgweir
+#   make check                installs what is missing (Debian, Ubuntu), builds, runs every test
+#   make BUILD=build-x CC=clang SAN=address,undefined     another build beside the first, binary in build-x/pgweir
+#   make V=1                  shows the commands
+
+BUILD = build
+SAN =
+V = 0
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+CONFIGURE_ARGS ?=
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+
+# These goals work before configure has run; `check` and `demo` install packages first and then call make again.
+UNCONFIGURED = check check-asan check-tsan demo deps fuzz fuzz-run lint fmt tidy clean distclean help
+ifneq ($(filter-out $(UNCONFIGURED),$(or $(MAKECMDGOALS),all)),)
+include config.mk
+endif
+
+# --- flags -----------------------------------------------------------------------------------------------------------
+ALL_CPPFLAGS = -D_GNU_SOURCE -Iinclude -Ibuild $(LIB_CFLAGS) $(CPPFLAGS)
+ifeq ($(SAN),)
+ALL_CFLAGS = -std=gnu11 -pthread $(WARN_CFLAGS) $(CFLAGS) $(HARDEN_CFLAGS) $(LTO_CFLAGS)
+ALL_LDFLAGS = -pthread -Wl,--as-needed $(HARDEN_LDFLAGS) $(LDFLAGS)
+TEST_LDFLAGS = $(ALL_LDFLAGS) $(if $(LTO_CFLAGS),-fno-lto)
+else
+SAN_FLAGS = -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
+ALL_CFLAGS = -std=gnu11 -pthread $(WARN_CFLAGS) -g -O1 $(SAN_FLAGS)
+ALL_LDFLAGS = -pthread -Wl,--as-needed $(SAN_FLAGS)
+TEST_LDFLAGS = $(ALL_LDFLAGS)
+endif
+TEST_CPPFLAGS = $(ALL_CPPFLAGS) -Itests $(CHECK_CFLAGS)
+
+ifeq ($(V),0)
+Q = @
+say = @printf '  %-5s %s\n' $(1) $(2)
+endif
+
+# --- what there is ---------------------------------------------------------------------------------------------------
+LIB_SRC     := $(wildcard src/*/*.c)
+MAIN_SRC    := $(wildcard src/main.c)
+UNIT_SRC    := $(wildcard tests/unit/test_*.c)
+PG_SRC      := $(wildcard tests/pg/test_*.c)
+WIRE_SRC    := $(wildcard tests/wire/*.c)
+SUPPORT_SRC := $(wildcard tests/support/*.c)
+FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
+REPLAY_SRC  := tests/fuzz/replay_main.c
+BENCH_SRC   := $(wildcard bench/*.c)
+
+obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
+bin = $(patsubst %.c,$(BUILD)/%,$(1))
+
+LIB        := $(BUILD)/libpgweir.a
+SUPPORT    := $(BUILD)/libsupport.a
+PGWEIR     := $(if $(filter build,$(BUILD)),pgweir,$(BUILD)/pgweir)
+UNIT_BIN   := $(call bin,$(UNIT_SRC))
+PG_BIN     := $(call bin,$(PG_SRC))
+WIRE_BIN   := $(if $(WIRE_SRC),$(BUILD)/tests/wire/player)
+REPLAY_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/replay_%,$(FUZZ_SRC))
+BENCH_BIN  := $(call bin,$(BENCH_SRC))
+TEST_BIN   := $(UNIT_BIN) $(PG_BIN) $(WIRE_BIN) $(REPLAY_BIN)
+OBJS       := $(call obj,$(LIB_SRC) $(MAIN_SRC) $(UNIT_SRC) $(PG_SRC) $(WIRE_SRC) $(SUPPORT_SRC) $(FUZZ_SRC) $(REPLAY_SRC) $(BENCH_SRC))
+
+.PHONY: all lib tests bench
+all: $(if $(MAIN_SRC),$(PGWEIR),$(LIB))
+lib: $(LIB)
+tests: all $(TEST_BIN)
+bench: all $(BENCH_BIN)
+
+# --- configure -------------------------------------------------------------------------------------------------------
+configure: configure.ac
+	@command -v autoconf >/dev/null || { echo 'autoconf not found (Debian: apt install autoconf, or make deps)' >&2; exit 1; }
+	autoconf
+
+config.mk: configure config.mk.in config.h.in
+	@if [ -x config.status ]; then ./config.status -q --recheck && ./config.status -q; else ./configure -q $(CONFIGURE_ARGS); fi
+	@touch $@
+
+# --- compile and link ------------------------------------------------------------------------------------------------
+$(BUILD)/src/%.o: src/%.c config.mk
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/tests/%.o: tests/%.c config.mk
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/bench/%.o: bench/%.c config.mk
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# The archive is made anew when a source file went away too.
+$(BUILD)/objects.list: FORCE
+	@mkdir -p $(@D)
+	@echo '$(LIB_SRC) $(SUPPORT_SRC)' | cmp -s - $@ || echo '$(LIB_SRC) $(SUPPORT_SRC)' > $@
+
+$(LIB): $(call obj,$(LIB_SRC)) $(BUILD)/objects.list
+	$(call say,AR,$@)
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $(filter %.o,$^)
+
+$(SUPPORT): $(call obj,$(SUPPORT_SRC)) $(BUILD)/objects.list
+	$(call say,AR,$@)
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $(filter %.o,$^)
+
+# The daemon is linked from the objects themselves, so that LTO sees them all.
+$(PGWEIR): $(call obj,$(MAIN_SRC) $(LIB_SRC))
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LIB_LIBS)
+
+$(UNIT_BIN): %: %.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(CHECK_LIBS) $(LIB_LIBS)
+
+$(PG_BIN): %: %.o $(SUPPORT) $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(CHECK_LIBS) $(LIB_LIBS)
+
+$(WIRE_BIN): $(call obj,$(WIRE_SRC)) $(SUPPORT) $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(CHECK_LIBS) $(LIB_LIBS)
+
+$(REPLAY_BIN): $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/%.o $(call obj,$(REPLAY_SRC)) $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIB_LIBS)
+
+$(BENCH_BIN): %: %.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIB_LIBS)
+
+-include $(OBJS:.o=.d)
+
+# --- tests -----------------------------------------------------------------------------------------------------------
+# tools/run-tests runs programs side by side, adds up their totals and ends with `N passed, N failed`.
+RUN = PGWEIR='$(abspath $(PGWEIR))' BUILD='$(BUILD)' tools/run-tests
+SAN_ENV = ASAN_OPTIONS=detect_leaks=1:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1 \
+	CK_TIMEOUT_MULTIPLIER=5
+
+.PHONY: check check-run check-unit check-fuzz check-pg check-wire check-asan check-tsan check-san
+check: deps
+	@$(MAKE) --no-print-directory -j$(JOBS) tests
+	@$(MAKE) --no-print-directory check-run
+
+check-run: need-check tests
+	@$(RUN) -j 4 $(UNIT_BIN) $(REPLAY_BIN) -j 3 $(PG_BIN) $(WIRE_BIN)
+check-unit: need-check $(UNIT_BIN)
+	@$(RUN) -j 4 $(UNIT_BIN)
+check-fuzz: $(REPLAY_BIN)
+	@$(RUN) -j 4 $(REPLAY_BIN)
+check-pg: need-check all $(PG_BIN)
+	@$(RUN) -j 3 $(PG_BIN)
+check-wire: need-check all $(WIRE_BIN)
+	@$(RUN) $(WIRE_BIN)
+
+check-asan:
+	@$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-asan SAN=address,undefined tests
+	@$(SAN_ENV) $(MAKE) --no-print-directory BUILD=build-asan SAN=address,undefined check-run
+check-tsan:
+	@$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-tsan SAN=thread tests
+	@$(SAN_ENV) $(MAKE) --no-print-directory BUILD=build-tsan SAN=thread check-tsan-run
+check-tsan-run: need-check tests
+	@$(RUN) -j 4 $(UNIT_BIN) -j 3 $(PG_BIN)
+
+.PHONY: need-check check-tsan-run
+need-check:
+	@[ '$(HAVE_CHECK)' = yes ] || { echo 'the tests need Check (Debian: check); then run ./configure again' >&2; exit 1; }
+
+# libFuzzer needs clang.
+SECONDS = 60
+.PHONY: fuzz fuzz-run fuzz-build
+fuzz:
+	@$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-fuzz CC=clang SAN=fuzzer-no-link,address,undefined fuzz-build
+fuzz-build: $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(FUZZ_SRC))
+build-fuzz/fuzz_%: build-fuzz/tests/fuzz/fuzz_%.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) -pthread -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIB_LIBS)
+fuzz-run: fuzz
+	@tools/run-fuzz build-fuzz $(SECONDS)
+
+# --- demo, dependencies, style ---------------------------------------------------------------------------------------
+.PHONY: demo deps lint fmt tidy
+demo: deps
+	@$(MAKE) --no-print-directory -j$(JOBS) bench
+	@PGWEIR='$(abspath $(PGWEIR))' BUILD='$(BUILD)' bench/demo
+
+deps:
+	@tools/deps
+lint:
+	@tools/lint
+fmt:
+	@tools/fmt
+tidy:
+	@$(MAKE) --no-print-directory tidy-run
+tidy-run: config.mk
+	clang-tidy --quiet $(LIB_SRC) $(MAIN_SRC) -- $(ALL_CPPFLAGS) $(ALL_CFLAGS)
+
+# --- install, clean --------------------------------------------------------------------------------------------------
+.PHONY: install uninstall dist clean distclean help FORCE tidy-run
+MAN := $(wildcard man/*.1 man/*.5)
+CONF := $(wildcard conf/*.ini conf/*.txt conf/*.conf)
+
+install: all
+	$(INSTALL) -d '$(DESTDIR)$(bindir)'
+	$(INSTALL) -m 755 $(PGWEIR) '$(DESTDIR)$(bindir)/pgweir'
+	$(foreach m,$(MAN),$(INSTALL) -D -m 644 $(m) '$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))' &&) :
+	$(foreach c,$(CONF) $(wildcard README.md LICENSE),$(INSTALL) -D -m 644 $(c) '$(DESTDIR)$(docdir)/$(notdir $(c))' &&) :
+
+uninstall: config.mk
+	rm -f '$(DESTDIR)$(bindir)/pgweir'
+	$(foreach m,$(MAN),rm -f '$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))' &&) :
+	$(foreach c,$(CONF) README.md LICENSE,rm -f '$(DESTDIR)$(docdir)/$(notdir $(c))' &&) :
+	-rmdir '$(DESTDIR)$(docdir)' 2>/dev/null
+
+dist: config.mk
+	git archive --format=tar.gz --prefix=pgweir-$(PACKAGE_VERSION)/ -o pgweir-$(PACKAGE_VERSION).tar.gz HEAD
+
+# build/config.h belongs to config.mk, so `clean` keeps both.
+clean:
+	rm -rf build-* pgweir
+	@[ ! -d build ] || find build -mindepth 1 -not -name config.h -delete
+distclean:
+	rm -rf build build-* pgweir config.mk config.log config.status configure configure~ autom4te.cache pgweir-*.tar.gz
+
+help:
+	@sed -n 's/^#  /  /p' Makefile
+FORCE:

@@ -8,17 +8,19 @@
 #ifndef PGWEIR_CORE_CONFIG_H
 #define PGWEIR_CORE_CONFIG_H
 
+#include "base/hash.h"
 #include "base/secret.h"
+#include "base/status.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <uthash.h>
 
 struct users;
 
 enum pool_mode { POOL_SESSION, POOL_TRANSACTION, POOL_STATEMENT };
-/* auth_type; `plain` is an alias of password. Those not there yet are refused when the file is loaded. */
+/* auth_type; `plain` is an alias of password. Words whose feature is missing are refused by config_set. */
 enum auth_type { AUTH_TYPE_ANY, AUTH_TYPE_TRUST, AUTH_TYPE_PASSWORD, AUTH_TYPE_MD5, AUTH_TYPE_SCRAM };
 enum session_schedule { SCHEDULE_LEAST_LOADED, SCHEDULE_ROUND_ROBIN, SCHEDULE_RANDOM };
 /* The two sslmode settings. For now clients: DISABLE only; servers: DISABLE, ALLOW, PREFER, all without TLS. */
@@ -102,10 +104,26 @@ int64_t config_idle_transaction_timeout_us(const struct config *c, const struct 
 int64_t config_transaction_timeout_us(const struct config *c, const struct user_conf *u);
 int64_t config_client_idle_timeout_us(const struct config *c, const struct user_conf *u);
 
+/*
+ * Building a snapshot, before anyone else holds a reference. config_set reads `value` as it stands in the file.
+ * STATUS_BAD: unknown name or malformed value; STATUS_REFUSED: known but not supported yet; the setting is then
+ * unchanged and why says so. STATUS_OK with a text in why: a warning.
+ */
+enum status config_set(struct config *c, const char *name, const char *value, char *why, size_t why_cap) must_check;
+bool config_pool_mode_parse(const char *word, enum pool_mode *out); /* false: no such word, out unchanged */
+
+/* Everything unset; NULL: no memory. name is copied. config_add_* consume *x; an earlier entry of that name goes. */
+struct database_conf *database_conf_new(const char *name);
+void database_conf_free(struct database_conf **d);
+struct user_conf *user_conf_new(const char *name);
+void user_conf_free(struct user_conf **u);
+enum status config_add_database(struct config *c, struct database_conf **d) must_check; /* "*" becomes the fallback */
+enum status config_add_user(struct config *c, struct user_conf **u) must_check;
+
 /* For the console: one row per setting, sorted by name. Values as text; buf has cap bytes. */
 struct setting_info {
 	const char *name;
-	const char *unit; /* "", "s", "ms", "bytes" */
+	const char *unit; /* "", "s", "ms", "bytes", "octal" */
 	const char *default_text;
 	const char *help;
 	bool changeable; /* without a restart */

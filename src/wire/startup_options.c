@@ -197,67 +197,83 @@ switch_apply(const struct options *o, char letter, char *argument)
 	return set(o, plain->setting, plain->value != NULL ? plain->value : argument);
 }
 
-/* One word that starts with '-', and the next word where a switch takes it. *next is set to the word to go on with. */
-static enum status
-switches_run(const struct options *o, char *word, char **next)
-{
-	*next = word_after(word);
-	for (char *letter = word + 1; *letter != 0; letter++) {
-		int has_argument = switch_has_argument(*letter);
-		if (has_argument < 0)
-			return STATUS_REFUSED;
-		if (has_argument == 0) {
-			enum status status = switch_apply(o, *letter, NULL);
-			if (status != STATUS_OK)
-				return status;
-			continue;
-		}
-		char *argument = letter + 1;
-		if (*argument == 0) {
-			argument = *next;
-			if (argument == o->end)
-				return STATUS_REFUSED;
-			*next = word_after(argument);
-		}
-		return switch_apply(o, *letter, argument);
-	}
-	return STATUS_OK;
-}
+/* Where the walk over the words is; the last two only to word a complaint as the server does. */
+struct walk {
+	char *word;          /* being looked at */
+	char *next;          /* to go on with */
+	const char *stray;   /* first word that is no switch, NULL: none so far */
+	const char *before;  /* what stands before word in the server's argument list */
+};
 
+/*
+ * The server blames the argument before the one its getopt() would read next: the wrong word itself or its separate
+ * argument, but the word before it when letters are left in the wrong word. ("-work_mem=1" alone: "postgres".)
+ */
 static enum status
-complain(const struct options *o, const char *word)
+complain(const struct options *o, const char *blamed)
 {
-	snprintf(o->why, o->why_cap, "invalid command-line argument for server process: %s", word);
+	snprintf(o->why, o->why_cap, "invalid command-line argument for server process: %s", blamed);
 	return STATUS_BAD;
 }
 
+/* One word that starts with '-', and the next word where a switch takes it. */
+static enum status
+switches_run(const struct options *o, struct walk *w)
+{
+	const char *last = w->word; /* word or its separate argument */
+	for (char *letter = w->word + 1; *letter != 0;) {
+		char name = *letter++;
+		int has_argument = switch_has_argument(name);
+		if (has_argument < 0)
+			return complain(o, *letter == 0 ? w->word : w->before);
+		char *argument = NULL;
+		if (has_argument > 0) {
+			argument = letter; /* the rest of this word, or else the next word */
+			letter += strlen(letter);
+			if (*argument == 0 && w->next == o->end)
+				return complain(o, w->word);
+			if (*argument == 0) {
+				last = argument = w->next;
+				w->next = word_after(argument);
+			}
+		}
+		enum status status = switch_apply(o, name, argument);
+		if (status == STATUS_REFUSED)
+			return complain(o, last);
+		if (status != STATUS_OK)
+			return status;
+	}
+	if (w->stray == NULL)
+		w->before = last;
+	return STATUS_OK;
+}
+
 /*
- * As getopt() of the C library, which the server uses: words that are no switch are skipped and complained about at the
- * end, so switches after them still take effect; "--" ends the switches.
+ * As getopt() of the C library, which the server uses: words that are no switch are skipped, moved behind the switches
+ * and complained about at the end, so that switches after them still take effect; "--" ends the switches.
  */
 static enum status
 options_run(const struct options *o)
 {
-	const char *stray = NULL;
-	for (char *word = o->words, *next; word != o->end; word = next) {
-		if (strcmp(word, "--") == 0) {
-			if (stray == NULL && word_after(word) != o->end)
-				stray = word_after(word);
+	struct walk w = {.before = "postgres"};
+	for (w.word = o->words; w.word != o->end; w.word = w.next) {
+		w.next = word_after(w.word);
+		bool is_end = strcmp(w.word, "--") == 0;
+		if (is_end && w.next == o->end)
 			break;
-		}
-		if (word[0] != '-' || word[1] == 0) {
-			if (stray == NULL)
-				stray = word;
-			next = word_after(word);
+		if (is_end || w.word[0] != '-' || w.word[1] == 0) {
+			if (w.stray == NULL)
+				w.stray = is_end ? w.next : w.word;
+			if (is_end)
+				break;
+			w.before = w.word;
 			continue;
 		}
-		enum status status = switches_run(o, word, &next);
-		if (status == STATUS_REFUSED)
-			return complain(o, word);
+		enum status status = switches_run(o, &w);
 		if (status != STATUS_OK)
 			return status;
 	}
-	return stray == NULL ? STATUS_OK : complain(o, stray);
+	return w.stray == NULL ? STATUS_OK : complain(o, w.stray);
 }
 
 enum status

@@ -23,18 +23,18 @@ struct buf {
 };
 
 void buf_init(struct buf *b);
-void buf_fini(struct buf *b);            /* frees; b is reusable as after buf_init */
-void buf_wipe(struct buf *b);            /* as buf_fini, contents overwritten first: for secrets */
+void buf_fini(struct buf *b); /* frees; b is reusable as after buf_init */
+void buf_wipe(struct buf *b); /* as buf_fini, contents overwritten first: for secrets */
 void buf_append(struct buf *b, const void *bytes, size_t n);
 void buf_append_str(struct buf *b, const char *s); /* without the terminator */
 void buf_append_u8(struct buf *b, uint8_t v);
 void buf_append_u16(struct buf *b, uint16_t v); /* network order */
 void buf_append_u32(struct buf *b, uint32_t v); /* network order */
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-uint8_t *buf_reserve(struct buf *b, size_t n);  /* n writable bytes at the end, NULL on failure; then buf_commit */
+uint8_t *buf_reserve(struct buf *b, size_t n); /* n writable bytes at the end, NULL on failure; then buf_commit */
 void buf_commit(struct buf *b, size_t n);
-void buf_consume(struct buf *b, size_t n);      /* n <= len */
-void buf_reset(struct buf *b);                  /* empties, clears failed; frees when cap is large (over 4 KiB) */
+void buf_consume(struct buf *b, size_t n); /* n <= len */
+void buf_reset(struct buf *b);             /* empties, clears failed; frees when cap is large (over 4 KiB) */
 
 /* The first unconsumed byte; NULL when the buffer owns no memory. Valid until the next append. */
 static inline const uint8_t *

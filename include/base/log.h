@@ -14,12 +14,12 @@
 #include <stdint.h>
 
 enum log_level {
-	LOG_FATAL_,   /* the daemon stops */
-	LOG_ERROR_,   /* something the operator must look at */
-	LOG_WARN_,    /* refused or degraded */
-	LOG_INFO_,    /* life-cycle events */
-	LOG_DEBUG_,   /* -v */
-	LOG_TRACE_,   /* -v -v: state changes, messages */
+	LOG_FATAL_, /* the daemon stops */
+	LOG_ERROR_, /* something the operator must look at */
+	LOG_WARN_,  /* refused or degraded */
+	LOG_INFO_,  /* life-cycle events */
+	LOG_DEBUG_, /* -v */
+	LOG_TRACE_, /* -v -v: state changes, messages */
 	LOG_LEVEL_N
 };
 
@@ -39,8 +39,7 @@ struct log_field {
 #define log_event(level, event, ...)                                                                                   \
 	do {                                                                                                           \
 		if (log_enabled(level))                                                                                \
-			log_emit((level), (event),                                                                     \
-			         (const struct log_field[]){__VA_ARGS__, {LOG_END_KIND, 0, 0, 0}});                    \
+			log_emit((level), (event), (const struct log_field[]){__VA_ARGS__, {LOG_END_KIND, 0, 0, 0}});  \
 	} while (0)
 
 extern _Atomic int log_verbosity; /* the highest level written; see log_set_verbose() */
@@ -61,7 +60,7 @@ bool log_open_file(const char *path);
 void log_reopen(void);
 void log_set_stderr(bool on);
 void log_open_syslog(const char *ident, const char *facility); /* facility: daemon, local0, ...; unknown: daemon */
-void log_set_verbose(int n_v);                                  /* number of -v: 0 = up to INFO, 1 DEBUG, 2 TRACE */
+void log_set_verbose(int n_v);                                 /* number of -v: 0 = up to INFO, 1 DEBUG, 2 TRACE */
 
 /*
  * Repeats are batched: at most one line per `struct log_repeat` and second; the next line carries repeated=N.

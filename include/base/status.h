@@ -7,12 +7,12 @@
 
 enum status {
 	STATUS_OK,
-	STATUS_MORE,     /* well-formed so far, more bytes needed */
-	STATUS_BAD,      /* the peer broke the protocol or the text is malformed */
-	STATUS_TOO_BIG,  /* over a limit */
+	STATUS_MORE,    /* well-formed so far, more bytes needed */
+	STATUS_BAD,     /* the peer broke the protocol or the text is malformed */
+	STATUS_TOO_BIG, /* over a limit */
 	STATUS_NO_MEM,
-	STATUS_CLOSED,   /* the peer is gone */
-	STATUS_REFUSED,  /* a limit or rule says no */
+	STATUS_CLOSED,  /* the peer is gone */
+	STATUS_REFUSED, /* a limit or rule says no */
 };
 
 #endif

@@ -34,8 +34,8 @@ static const struct {
 	const char *word; /* the words that pgbouncer's log readers look for */
 	int priority;     /* syslog's */
 } levels[LOG_LEVEL_N] = {
-	[LOG_FATAL_] = {"FATAL", LOG_CRIT},  [LOG_ERROR_] = {"ERROR", LOG_ERR},   [LOG_WARN_] = {"WARNING", LOG_WARNING},
-	[LOG_INFO_] = {"LOG", LOG_INFO},     [LOG_DEBUG_] = {"DEBUG", LOG_DEBUG}, [LOG_TRACE_] = {"NOISE", LOG_DEBUG},
+	[LOG_FATAL_] = {"FATAL", LOG_CRIT}, [LOG_ERROR_] = {"ERROR", LOG_ERR},   [LOG_WARN_] = {"WARNING", LOG_WARNING},
+	[LOG_INFO_] = {"LOG", LOG_INFO},    [LOG_DEBUG_] = {"DEBUG", LOG_DEBUG}, [LOG_TRACE_] = {"NOISE", LOG_DEBUG},
 };
 
 /* One line being built. What does not fit is cut off and marked; there is always room for the mark and newline. */

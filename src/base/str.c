@@ -116,7 +116,7 @@ str_distance(const char *a, const char *b)
 	enum { MAX = 64 };
 	int na = (int)strnlen(a, MAX), nb = (int)strnlen(b, MAX);
 	if (na == MAX || nb == MAX)
-		return MAX; /* names that long have no near neighbour worth naming */
+		return MAX;  /* names that long have no near neighbour worth naming */
 	int row[3][MAX + 1]; /* row[i % 3][j]: distance of the first i bytes of a and the first j of b */
 	for (int j = 0; j <= nb; j++)
 		row[0][j] = j;

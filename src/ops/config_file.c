@@ -1,0 +1,613 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Reading the file. inih sees the shape of each line, its sections and pairs; the
+ * key and the value of the line at hand wait here. So nothing depends on how inih
+ * was built: as packaged it cuts lines at 200 bytes, takes " ;" inside a value for
+ * a comment and an indented line for the rest of the value before.
+ */
+#include "ops/config_file.h"
+
+#include "auth/users.h"
+#include "base/obj.h"
+#include "base/str.h"
+#include "ops/config_entry.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <ini.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_MAX (64u << 20) /* bytes */
+#define LINE_MAX_LEN 131072  /* bytes; room for a password of 64 KiB with every byte quoted */
+#define INCLUDE_DEPTH_MAX 10
+#define SECTION_NAME_MAX 32 /* inih keeps 50 */
+
+/* A file being read; includes stack up. The name stays until the end of the load, since places refer to it. */
+struct source {
+	struct source *parent;     /* that included this one; NULL: none */
+	struct source *next_known; /* all sources of the load, to be freed */
+	char *name;
+	char *text;
+	size_t len, pos;
+	int line; /* number of the line last taken */
+};
+
+#define LOADER_MAGIC 0x10adef11u
+
+struct loader {
+	uint32_t magic;
+	const char *name; /* of the first file */
+	struct config *config;
+	struct config_messages *messages;
+	bool files_allowed;
+	struct source *current, *known;
+	int depth;
+	char *key, *value;           /* of the line inih was just given; inside the source's text */
+	struct config_place *places; /* where each setting was last given, by its number in config_settings() */
+	bool in_section;
+};
+
+static struct config_place
+here(const struct loader *l)
+{
+	return (struct config_place){l->current->name, l->current->line};
+}
+
+/* --- sources ------------------------------------------------------------------------------------------------------ */
+
+static enum status
+read_whole(FILE *f, char **text, size_t *len)
+{
+	size_t cap = 16384, n = 0;
+	char *buf = malloc(cap + 1);
+
+	while (buf != NULL) {
+		size_t got = fread(buf + n, 1, cap - n, f);
+		char *bigger;
+		n += got;
+		if (n < cap)
+			break;
+		if (cap >= FILE_MAX) {
+			free(buf);
+			return STATUS_TOO_BIG;
+		}
+		cap *= 2;
+		bigger = realloc(buf, cap + 1);
+		if (bigger == NULL)
+			free(buf);
+		buf = bigger;
+	}
+	if (buf == NULL)
+		return STATUS_NO_MEM;
+	if (ferror(f)) {
+		int why = errno;
+		free(buf);
+		errno = why;
+		return STATUS_BAD;
+	}
+	buf[n] = '\0';
+	*text = buf;
+	*len = n;
+	return STATUS_OK;
+}
+
+/* Consumes text. */
+static bool
+push_source(struct loader *l, const char *name, char *text, size_t len)
+{
+	struct source *s = calloc(1, sizeof *s);
+
+	if (s != NULL)
+		s->name = str_dup(name);
+	if (s == NULL || s->name == NULL) {
+		config_error(l->messages, (struct config_place){name, 0}, "out of memory");
+		free(s);
+		free(text);
+		return false;
+	}
+	s->text = text;
+	s->len = len;
+	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+		s->pos = 3;
+	s->parent = l->current;
+	l->current = s;
+	s->next_known = l->known;
+	l->known = s;
+	l->depth++;
+	return true;
+}
+
+static bool
+open_source(struct loader *l, const char *name, struct config_place where)
+{
+	FILE *f = fopen(name, "re");
+	char *text = NULL;
+	size_t len = 0;
+	enum status status = STATUS_BAD;
+
+	if (f != NULL) {
+		int why;
+		status = read_whole(f, &text, &len);
+		why = errno;
+		fclose(f);
+		errno = why;
+	}
+	if (status == STATUS_OK)
+		return push_source(l, name, text, len);
+	if (status == STATUS_TOO_BIG)
+		config_error(l->messages, where, "\"%s\" is larger than %u MiB", name, FILE_MAX >> 20);
+	else if (status == STATUS_NO_MEM)
+		config_error(l->messages, where, "out of memory");
+	else
+		config_error(l->messages, where, "can't read \"%s\": %s", name, strerror(errno));
+	return false;
+}
+
+static void
+pop_source(struct loader *l)
+{
+	l->current = l->current->parent;
+	l->depth--;
+}
+
+static void
+free_sources(struct loader *l)
+{
+	while (l->known != NULL) {
+		struct source *s = l->known;
+		l->known = s->next_known;
+		/* The text may hold passwords. */
+		secret_wipe_bytes(s->text, s->len);
+		free(s->text);
+		free(s->name);
+		free(s);
+	}
+	l->current = NULL;
+}
+
+/* --- lines -------------------------------------------------------------------------------------------------------- */
+
+/* The next line of the current source, trimmed and terminated in place; NULL at its end. Bad ones answer "". */
+static char *
+next_line(struct loader *l)
+{
+	struct source *s = l->current;
+	char *line = s->text + s->pos, *end;
+	size_t n;
+
+	if (s->pos >= s->len)
+		return NULL;
+	s->line++;
+	end = memchr(line, '\n', s->len - s->pos);
+	n = end != NULL ? (size_t)(end - line) : s->len - s->pos;
+	s->pos += n + (end != NULL ? 1 : 0);
+	line[n] = '\0'; /* there is a byte for it behind the text as well */
+	if (n > LINE_MAX_LEN)
+		config_error(l->messages, here(l), "the line is longer than %d bytes", LINE_MAX_LEN);
+	else if (memchr(line, '\0', n) != NULL)
+		config_error(l->messages, here(l), "the line has a zero byte in it");
+	else
+		return str_trim(line);
+	return line + n;
+}
+
+static void
+include(struct loader *l, char *line)
+{
+	const char *directive = "%include";
+	size_t n = strlen(directive);
+	const char *name;
+
+	if (strncmp(line, directive, n) != 0 || (line[n] != ' ' && line[n] != '\t')) {
+		config_error(l->messages, here(l), "expected %%include and the name of a file");
+		return;
+	}
+	name = str_trim(line + n);
+	if (!l->files_allowed)
+		config_error(l->messages, here(l), "%%include is not possible here");
+	else if (l->depth >= INCLUDE_DEPTH_MAX)
+		config_error(l->messages, here(l), "includes are nested more than %d deep", INCLUDE_DEPTH_MAX);
+	else
+		(void)open_source(l, name, here(l)); /* reported; the rest of the file is read all the same */
+}
+
+/* Unquotes a "quoted ""name""" in place from its first quote; the position behind it, NULL if it has no end. */
+static char *
+unquote_name(char *p)
+{
+	char *to = p;
+
+	for (p++; *p != '\0'; *to++ = *p++) {
+		if (*p == '"' && *++p != '"') {
+			*to = '\0';
+			return p;
+		}
+	}
+	return NULL;
+}
+
+/* Splits key = value into l->key and l->value; false: reported. */
+static bool
+split_pair(struct loader *l, char *line)
+{
+	char *p, *equals;
+
+	l->key = line;
+	if (line[0] == '"') {
+		p = unquote_name(line);
+		if (p == NULL) {
+			config_error(l->messages, here(l), "the closing quote of the name is missing");
+			return false;
+		}
+	} else {
+		p = line + strcspn(line, "= \t");
+	}
+	equals = p + strspn(p, " \t");
+	if (*equals != '=') {
+		config_error(l->messages, here(l), "expected name = value");
+		return false;
+	}
+	*p = '\0'; /* a quoted name ended before p, a plain one ends here */
+	l->value = str_trim(equals + 1);
+	return true;
+}
+
+static bool is_section(const char *name);
+
+static void
+unknown_section(struct loader *l, const char *name)
+{
+	config_error(l->messages, here(l),
+	             "unknown section [%.*s]; there are [pgweir] (or [pgbouncer]), [databases] and [users]",
+	             SECTION_NAME_MAX, name);
+}
+
+/* Copies the header line for inih; false: reported, nothing to hand over. */
+static bool
+section_line(struct loader *l, char *line, char *out, size_t cap)
+{
+	char *name = line + 1;
+	char *close = strchr(name, ']');
+	const char *rest;
+
+	if (close == NULL) {
+		config_error(l->messages, here(l), "the ] of the section is missing");
+		return false;
+	}
+	rest = close + 1 + strspn(close + 1, " \t");
+	if (*rest != '\0' && *rest != ';' && *rest != '#')
+		config_error(l->messages, here(l), "text after the section's name");
+	*close = '\0';
+	name = str_trim(name);
+	l->in_section = true;
+	if (!is_section(name)) {
+		unknown_section(l, name);
+		name[strnlen(name, SECTION_NAME_MAX)] = '\0';
+	}
+	/* An unknown name is handed over too, lest what follows counts for the section before. */
+	snprintf(out, cap, "[%s]", name);
+	return true;
+}
+
+/* What inih calls for its next line. Lines that are not its business never reach it. */
+static char *
+read_for_inih(char *out, int cap, void *arg)
+{
+	struct loader *l = obj_from(arg, loader, LOADER_MAGIC);
+
+	while (l->current != NULL) {
+		char *line = next_line(l);
+		if (line == NULL) {
+			pop_source(l);
+		} else if (line[0] == '[') {
+			if (section_line(l, line, out, (size_t)cap))
+				return out;
+		} else if (line[0] == '%') {
+			include(l, line);
+		} else if (line[0] != '\0' && line[0] != ';' && line[0] != '#' && split_pair(l, line)) {
+			snprintf(out, (size_t)cap, "key=value");
+			return out;
+		}
+	}
+	return NULL;
+}
+
+/* --- sections ----------------------------------------------------------------------------------------------------- */
+
+static const char *
+nearest_setting(const char *name)
+{
+	size_t n;
+	const struct setting_info *settings = config_settings(&n);
+	struct config_nearest near;
+
+	config_nearest_init(&near, name);
+	for (size_t i = 0; i < n; i++)
+		config_nearest_offer(&near, settings[i].name);
+	return near.best;
+}
+
+static bool
+find_setting(const char *name, size_t *index)
+{
+	size_t n;
+	const struct setting_info *settings = config_settings(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(settings[i].name, name) == 0) {
+			*index = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void
+add_setting(struct loader *l)
+{
+	char why[512];
+	const char *near;
+	size_t index;
+
+	if (!find_setting(l->key, &index)) {
+		near = nearest_setting(l->key);
+		if (near != NULL)
+			config_error(l->messages, here(l), "unknown setting \"%s\"; did you mean \"%s\"?", l->key, near);
+		else
+			config_error(l->messages, here(l), "unknown setting \"%s\"", l->key);
+		return;
+	}
+	l->places[index] = here(l);
+	if (config_set(l->config, l->key, l->value, why, sizeof why) != STATUS_OK)
+		config_error(l->messages, here(l), "%s", why);
+	else if (why[0] != '\0')
+		config_warning(l->messages, here(l), "%s", why);
+}
+
+static void
+add_database(struct loader *l)
+{
+	config_entry_add_database(l->config, l->key, l->value, here(l), l->messages);
+}
+
+static void
+add_user(struct loader *l)
+{
+	config_entry_add_user(l->config, l->key, l->value, here(l), l->messages);
+}
+
+static void
+refuse_peer(struct loader *l)
+{
+	config_error(l->messages, here(l), "peer \"%s\": [peers] is not supported yet", l->key);
+}
+
+struct section {
+	const char *name;
+	void (*add)(struct loader *l); /* the pair in l->key, l->value */
+};
+
+static const struct section sections[] = {
+	{"pgweir", add_setting}, {"pgbouncer", add_setting}, {"databases", add_database},
+	{"users", add_user},     {"peers", refuse_peer},     {NULL, NULL},
+};
+
+static const struct section *
+find_section(const char *name)
+{
+	const struct section *s = sections;
+
+	while (s->name != NULL && strcmp(s->name, name) != 0)
+		s++;
+	return s;
+}
+
+static bool
+is_section(const char *name)
+{
+	return find_section(name)->name != NULL;
+}
+
+static int
+on_pair(void *arg, const char *section, const char *name, const char *value)
+{
+	struct loader *l = obj_from(arg, loader, LOADER_MAGIC);
+	const struct section *s = find_section(section);
+
+	(void)name;
+	(void)value;
+	if (s->name != NULL)
+		s->add(l);
+	else if (!l->in_section)
+		config_error(l->messages, here(l), "\"%s\" stands before the first section", l->key);
+	return 1; /* errors are kept in l->messages; inih shall go on */
+}
+
+/* --- checks over all of it ---------------------------------------------------------------------------------------- */
+
+static struct config_place
+place_of(const struct loader *l, const char *setting)
+{
+	size_t index;
+	bool found = find_setting(setting, &index);
+
+	invariant(found);
+	return l->places[index];
+}
+
+static bool
+is_syslog_facility(const char *word)
+{
+	static const char *const words = "auth,authpriv,cron,daemon,ftp,kern,lpr,mail,news,syslog,user,uucp,"
+	                                 "local0,local1,local2,local3,local4,local5,local6,local7";
+
+	return config_list_has(words, word);
+}
+
+/* What can be judged without looking at files. */
+static void
+check_values(const struct loader *l)
+{
+	const struct config *c = l->config;
+	struct config_messages *m = l->messages;
+
+	if (c->listen_addr[0] == '\0' && c->unix_socket_dir[0] == '\0')
+		config_error(m, place_of(l, "unix_socket_dir"),
+		             "nothing to listen on: listen_addr and unix_socket_dir are both empty");
+	if (!config_entry_is_unix_path(c->unix_socket_dir, c->listen_port))
+		config_error(m, place_of(l, "unix_socket_dir"), "unix_socket_dir: \"%s\" is too long for a Unix socket",
+		             c->unix_socket_dir);
+	if (!is_syslog_facility(c->syslog_facility))
+		config_error(m, place_of(l, "syslog_facility"), "syslog_facility: unknown facility \"%s\"",
+		             c->syslog_facility);
+	if (c->databases == NULL && c->fallback == NULL)
+		config_warning(m, (struct config_place){l->name, 0}, "[databases] has no entry");
+	if (c->auth_file[0] == '\0' && c->auth_type != AUTH_TYPE_ANY)
+		config_warning(m, place_of(l, "auth_type"), "no auth_file is set, so no user is known and none can log in");
+}
+
+/* Names that only this machine knows. */
+static void
+check_names(const struct loader *l)
+{
+	const struct config *c = l->config;
+
+	if (c->user[0] != '\0' && getpwnam(c->user) == NULL)
+		config_error(l->messages, place_of(l, "user"), "user: there is no user \"%s\"", c->user);
+	if (c->unix_socket_group[0] != '\0' && getgrnam(c->unix_socket_group) == NULL)
+		config_error(l->messages, place_of(l, "unix_socket_group"),
+		             "unix_socket_group: there is no group \"%s\"", c->unix_socket_group);
+}
+
+/* auth_type any needs no users, but may have some: servers ask for their passwords. */
+static void
+load_users(const struct loader *l)
+{
+	struct config *c = l->config;
+	char why[1024];
+
+	if (c->auth_file[0] == '\0')
+		return;
+	if (users_load_file(c->auth_users, c->auth_file, why, sizeof why) == STATUS_OK)
+		return;
+	if (c->auth_type == AUTH_TYPE_ANY)
+		config_warning(l->messages, place_of(l, "auth_file"), "auth_file: %s", why);
+	else
+		config_error(l->messages, place_of(l, "auth_file"), "auth_file: %s", why);
+}
+
+/* --- loading ------------------------------------------------------------------------------------------------------ */
+
+static void
+parse(struct loader *l)
+{
+	size_t n_before = l->messages->n_errors;
+	int rc = ini_parse_stream(read_for_inih, l, on_pair, l);
+
+	/* Whatever inih might object to was reported before it came to that. */
+	if (rc < 0)
+		config_error(l->messages, (struct config_place){l->name, 0}, "out of memory");
+	else if (rc > 0 && l->messages->n_errors == n_before)
+		config_error(l->messages, (struct config_place){l->name, 0}, "the file can't be understood");
+}
+
+static bool
+loader_init(struct loader *l, const char *name, struct config_messages *m)
+{
+	size_t n;
+
+	(void)config_settings(&n);
+	memset(l, 0, sizeof *l);
+	l->magic = LOADER_MAGIC;
+	l->name = name;
+	l->messages = m;
+	l->config = config_new();
+	l->places = calloc(n, sizeof *l->places);
+	if (l->config == NULL || l->places == NULL) {
+		config_error(m, (struct config_place){name, 0}, "out of memory");
+		return false;
+	}
+	for (size_t i = 0; i < n; i++)
+		l->places[i].file = name;
+	return true;
+}
+
+/* Everything behind the reading of the first source. */
+static enum status
+load(struct loader *l, struct config **out)
+{
+	size_t n_errors = l->messages->n_errors;
+
+	parse(l);
+	check_values(l);
+	if (l->files_allowed) {
+		check_names(l);
+		load_users(l);
+	}
+	if (l->messages->n_errors != n_errors)
+		return STATUS_BAD;
+	*out = l->config;
+	l->config = NULL;
+	return STATUS_OK;
+}
+
+static void
+loader_fini(struct loader *l)
+{
+	free_sources(l);
+	free(l->places);
+	config_unref(&l->config);
+}
+
+enum status
+config_file_load(const char *path, struct config **out, struct config_messages *m)
+{
+	struct loader l;
+	enum status status = STATUS_BAD;
+
+	*out = NULL;
+	if (loader_init(&l, path, m) && open_source(&l, path, (struct config_place){0})) {
+		l.files_allowed = true;
+		l.config->path = str_dup(path);
+		if (l.config->path == NULL)
+			config_error(m, (struct config_place){path, 0}, "out of memory");
+		else
+			status = load(&l, out);
+	}
+	loader_fini(&l);
+	return status;
+}
+
+enum status
+config_file_load_text(const char *text, size_t n, const char *name, struct config **out, struct config_messages *m)
+{
+	struct loader l;
+	char *copy = malloc(n + 1);
+	enum status status = STATUS_BAD;
+
+	*out = NULL;
+	if (copy == NULL) {
+		config_error(m, (struct config_place){name, 0}, "out of memory");
+		return STATUS_BAD;
+	}
+	memcpy(copy, text, n);
+	copy[n] = '\0';
+	if (!loader_init(&l, name, m))
+		free(copy);
+	else if (push_source(&l, name, copy, n))
+		status = load(&l, out);
+	loader_fini(&l);
+	return status;
+}
+
+bool
+config_check_start(const struct config *c, bool daemon, struct config_messages *m)
+{
+	if (!daemon || c->pidfile[0] != '\0')
+		return true;
+	config_error(m, (struct config_place){c->path, 0}, "-d needs a pidfile, and none is set");
+	return false;
+}

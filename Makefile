@@ -35,7 +35,7 @@ ALL_CFLAGS = -std=gnu11 -pthread $(WARN_CFLAGS) -g -O1 $(SAN_FLAGS)
 ALL_LDFLAGS = -pthread -Wl,--as-needed $(SAN_FLAGS)
 TEST_LDFLAGS = $(ALL_LDFLAGS)
 endif
-TEST_CPPFLAGS = $(ALL_CPPFLAGS) -Itests $(CHECK_CFLAGS)
+TEST_CPPFLAGS = $(ALL_CPPFLAGS) -Itests/support -Itests/unit $(CHECK_CFLAGS)
 
 ifeq ($(V),0)
 Q = @
@@ -146,7 +146,8 @@ $(BENCH_BIN): %: %.o $(LIB)
 # Check's own limit of 4 seconds a test is short for a busy machine, and sanitizers slow everything down.
 RUN = PGWEIR='$(abspath $(PGWEIR))' BUILD='$(BUILD)' CK_DEFAULT_TIMEOUT=30 $(if $(SAN),CK_TIMEOUT_MULTIPLIER=4 $(SAN_ENV)) \
 	tools/run-tests
-SAN_ENV = ASAN_OPTIONS=detect_leaks=1:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1
+SAN_ENV = ASAN_OPTIONS=detect_leaks=1:exitcode=99 UBSAN_OPTIONS=print_stacktrace=1:exitcode=99 \
+	TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:exitcode=99
 
 .PHONY: check check-run check-unit check-fuzz check-pg check-wire check-asan check-tsan check-san
 check: deps

@@ -11,8 +11,8 @@
 #include "base/obj.h"
 #include "base/str.h"
 #include "ops/config_entry.h"
+#include "ops/config_source.h"
 
-#include <errno.h>
 #include <grp.h>
 #include <ini.h>
 #include <pwd.h>
@@ -20,20 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_MAX (64u << 20) /* bytes */
-#define LINE_MAX_LEN 131072  /* bytes; room for a password of 64 KiB with every byte quoted */
-#define INCLUDE_DEPTH_MAX 10
 #define SECTION_NAME_MAX 32 /* inih keeps 50 */
-
-/* A file being read; includes stack up. The name stays until the end of the load, since places refer to it. */
-struct source {
-	struct source *parent;     /* that included this one; NULL: none */
-	struct source *next_known; /* all sources of the load, to be freed */
-	char *name;
-	char *text;
-	size_t len, pos;
-	int line; /* number of the line last taken */
-};
 
 #define LOADER_MAGIC 0x10adef11u
 
@@ -42,10 +29,8 @@ struct loader {
 	const char *name; /* of the first file */
 	struct config *config;
 	struct config_messages *messages;
-	bool files_allowed;
-	struct source *current, *known;
-	int depth;
-	char *key, *value;           /* of the line inih was just given; inside the source's text */
+	struct config_sources sources;
+	char *key, *value;           /* of the line inih was just given */
 	struct config_place *places; /* where each setting was last given, by its number in config_settings() */
 	bool in_section;
 };
@@ -53,166 +38,10 @@ struct loader {
 static struct config_place
 here(const struct loader *l)
 {
-	return (struct config_place){l->current->name, l->current->line};
-}
-
-/* --- sources ------------------------------------------------------------------------------------------------------ */
-
-static enum status
-read_whole(FILE *f, char **text, size_t *len)
-{
-	size_t cap = 16384, n = 0;
-	char *buf = malloc(cap + 1);
-
-	while (buf != NULL) {
-		size_t got = fread(buf + n, 1, cap - n, f);
-		char *bigger;
-		n += got;
-		if (n < cap)
-			break;
-		if (cap >= FILE_MAX) {
-			free(buf);
-			return STATUS_TOO_BIG;
-		}
-		cap *= 2;
-		bigger = realloc(buf, cap + 1);
-		if (bigger == NULL)
-			free(buf);
-		buf = bigger;
-	}
-	if (buf == NULL)
-		return STATUS_NO_MEM;
-	if (ferror(f)) {
-		int why = errno;
-		free(buf);
-		errno = why;
-		return STATUS_BAD;
-	}
-	buf[n] = '\0';
-	*text = buf;
-	*len = n;
-	return STATUS_OK;
-}
-
-/* Consumes text. */
-static bool
-push_source(struct loader *l, const char *name, char *text, size_t len)
-{
-	struct source *s = calloc(1, sizeof *s);
-
-	if (s != NULL)
-		s->name = str_dup(name);
-	if (s == NULL || s->name == NULL) {
-		config_error(l->messages, (struct config_place){name, 0}, "out of memory");
-		free(s);
-		free(text);
-		return false;
-	}
-	s->text = text;
-	s->len = len;
-	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
-		s->pos = 3;
-	s->parent = l->current;
-	l->current = s;
-	s->next_known = l->known;
-	l->known = s;
-	l->depth++;
-	return true;
-}
-
-static bool
-open_source(struct loader *l, const char *name, struct config_place where)
-{
-	FILE *f = fopen(name, "re");
-	char *text = NULL;
-	size_t len = 0;
-	enum status status = STATUS_BAD;
-
-	if (f != NULL) {
-		int why;
-		status = read_whole(f, &text, &len);
-		why = errno;
-		fclose(f);
-		errno = why;
-	}
-	if (status == STATUS_OK)
-		return push_source(l, name, text, len);
-	if (status == STATUS_TOO_BIG)
-		config_error(l->messages, where, "\"%s\" is larger than %u MiB", name, FILE_MAX >> 20);
-	else if (status == STATUS_NO_MEM)
-		config_error(l->messages, where, "out of memory");
-	else
-		config_error(l->messages, where, "can't read \"%s\": %s", name, strerror(errno));
-	return false;
-}
-
-static void
-pop_source(struct loader *l)
-{
-	l->current = l->current->parent;
-	l->depth--;
-}
-
-static void
-free_sources(struct loader *l)
-{
-	while (l->known != NULL) {
-		struct source *s = l->known;
-		l->known = s->next_known;
-		/* The text may hold passwords. */
-		secret_wipe_bytes(s->text, s->len);
-		free(s->text);
-		free(s->name);
-		free(s);
-	}
-	l->current = NULL;
+	return config_sources_place(&l->sources);
 }
 
 /* --- lines -------------------------------------------------------------------------------------------------------- */
-
-/* The next line of the current source, trimmed and terminated in place; NULL at its end. Bad ones answer "". */
-static char *
-next_line(struct loader *l)
-{
-	struct source *s = l->current;
-	char *line = s->text + s->pos, *end;
-	size_t n;
-
-	if (s->pos >= s->len)
-		return NULL;
-	s->line++;
-	end = memchr(line, '\n', s->len - s->pos);
-	n = end != NULL ? (size_t)(end - line) : s->len - s->pos;
-	s->pos += n + (end != NULL ? 1 : 0);
-	line[n] = '\0'; /* there is a byte for it behind the text as well */
-	if (n > LINE_MAX_LEN)
-		config_error(l->messages, here(l), "the line is longer than %d bytes", LINE_MAX_LEN);
-	else if (memchr(line, '\0', n) != NULL)
-		config_error(l->messages, here(l), "the line has a zero byte in it");
-	else
-		return str_trim(line);
-	return line + n;
-}
-
-static void
-include(struct loader *l, char *line)
-{
-	const char *directive = "%include";
-	size_t n = strlen(directive);
-	const char *name;
-
-	if (strncmp(line, directive, n) != 0 || (line[n] != ' ' && line[n] != '\t')) {
-		config_error(l->messages, here(l), "expected %%include and the name of a file");
-		return;
-	}
-	name = str_trim(line + n);
-	if (!l->files_allowed)
-		config_error(l->messages, here(l), "%%include is not possible here");
-	else if (l->depth >= INCLUDE_DEPTH_MAX)
-		config_error(l->messages, here(l), "includes are nested more than %d deep", INCLUDE_DEPTH_MAX);
-	else
-		(void)open_source(l, name, here(l)); /* reported; the rest of the file is read all the same */
-}
 
 /* Unquotes a "quoted ""name""" in place from its first quote; the position behind it, NULL if it has no end. */
 static char *
@@ -297,17 +126,13 @@ static char *
 read_for_inih(char *out, int cap, void *arg)
 {
 	struct loader *l = obj_from(arg, loader, LOADER_MAGIC);
+	char *line;
 
-	while (l->current != NULL) {
-		char *line = next_line(l);
-		if (line == NULL) {
-			pop_source(l);
-		} else if (line[0] == '[') {
+	while ((line = config_sources_next(&l->sources)) != NULL) {
+		if (line[0] == '[') {
 			if (section_line(l, line, out, (size_t)cap))
 				return out;
-		} else if (line[0] == '%') {
-			include(l, line);
-		} else if (line[0] != '\0' && line[0] != ';' && line[0] != '#' && split_pair(l, line)) {
+		} else if (split_pair(l, line)) {
 			snprintf(out, (size_t)cap, "key=value");
 			return out;
 		}
@@ -515,7 +340,7 @@ parse(struct loader *l)
 }
 
 static bool
-loader_init(struct loader *l, const char *name, struct config_messages *m)
+loader_init(struct loader *l, const char *name, bool files_allowed, struct config_messages *m)
 {
 	size_t n;
 
@@ -524,6 +349,7 @@ loader_init(struct loader *l, const char *name, struct config_messages *m)
 	l->magic = LOADER_MAGIC;
 	l->name = name;
 	l->messages = m;
+	config_sources_init(&l->sources, files_allowed, m);
 	l->config = config_new();
 	l->places = calloc(n, sizeof *l->places);
 	if (l->config == NULL || l->places == NULL) {
@@ -535,29 +361,10 @@ loader_init(struct loader *l, const char *name, struct config_messages *m)
 	return true;
 }
 
-/* Everything behind the reading of the first source. */
-static enum status
-load(struct loader *l, struct config **out)
-{
-	size_t n_errors = l->messages->n_errors;
-
-	parse(l);
-	check_values(l);
-	if (l->files_allowed) {
-		check_names(l);
-		load_users(l);
-	}
-	if (l->messages->n_errors != n_errors)
-		return STATUS_BAD;
-	*out = l->config;
-	l->config = NULL;
-	return STATUS_OK;
-}
-
 static void
 loader_fini(struct loader *l)
 {
-	free_sources(l);
+	config_sources_fini(&l->sources);
 	free(l->places);
 	config_unref(&l->config);
 }
@@ -566,41 +373,43 @@ enum status
 config_file_load(const char *path, struct config **out, struct config_messages *m)
 {
 	struct loader l;
-	enum status status = STATUS_BAD;
+	size_t n_errors = m->n_errors;
 
 	*out = NULL;
-	if (loader_init(&l, path, m) && open_source(&l, path, (struct config_place){0})) {
-		l.files_allowed = true;
+	if (loader_init(&l, path, true, m) && config_sources_open(&l.sources, path)) {
+		parse(&l);
+		check_values(&l);
+		check_names(&l);
+		load_users(&l);
 		l.config->path = str_dup(path);
 		if (l.config->path == NULL)
 			config_error(m, (struct config_place){path, 0}, "out of memory");
-		else
-			status = load(&l, out);
+	}
+	if (m->n_errors == n_errors) {
+		*out = l.config;
+		l.config = NULL;
 	}
 	loader_fini(&l);
-	return status;
+	return *out != NULL ? STATUS_OK : STATUS_BAD;
 }
 
 enum status
 config_file_load_text(const char *text, size_t n, const char *name, struct config **out, struct config_messages *m)
 {
 	struct loader l;
-	char *copy = malloc(n + 1);
-	enum status status = STATUS_BAD;
+	size_t n_errors = m->n_errors;
 
 	*out = NULL;
-	if (copy == NULL) {
-		config_error(m, (struct config_place){name, 0}, "out of memory");
-		return STATUS_BAD;
+	if (loader_init(&l, name, false, m) && config_sources_use(&l.sources, name, text, n)) {
+		parse(&l);
+		check_values(&l);
 	}
-	memcpy(copy, text, n);
-	copy[n] = '\0';
-	if (!loader_init(&l, name, m))
-		free(copy);
-	else if (push_source(&l, name, copy, n))
-		status = load(&l, out);
+	if (m->n_errors == n_errors) {
+		*out = l.config;
+		l.config = NULL;
+	}
 	loader_fini(&l);
-	return status;
+	return *out != NULL ? STATUS_OK : STATUS_BAD;
 }
 
 bool

@@ -331,26 +331,28 @@ pooler_start()
 
 # -- measuring -------------------------------------------------------------
 
-# process_cpu_ns PID: nanoseconds on a CPU, user and system, of all its
-# threads. The clock ticks of /proc/PID/stat (10 ms) serve where the kernel
-# keeps no schedstat.
-process_cpu_ns()
+# process_look PID: leaves in CPU_NS the nanoseconds on a CPU, user and system,
+# of all its threads, and in RSS_KIB its resident memory. Starts no process.
+# The clock ticks of /proc/PID/stat (10 ms) serve where the kernel keeps no
+# schedstat.
+process_look()
 {
-	local ns sum=0 file stat
+	local ns file stat pages
 
+	CPU_NS=0
 	for file in /proc/"$1"/task/*/schedstat; do
-		read -r ns _ 2> /dev/null < "$file" && sum=$((sum + ns))
+		read -r ns _ 2> /dev/null < "$file" && CPU_NS=$((CPU_NS + ns))
 	done
-	if [ "$sum" = 0 ] && read -r stat 2> /dev/null < "/proc/$1/stat"; then
+	if [ "$CPU_NS" = 0 ] && read -r stat 2> /dev/null < "/proc/$1/stat"; then
 		read -ra stat <<< "${stat##*) }"
-		sum=$(((stat[11] + stat[12]) * 10000000))
+		CPU_NS=$(((stat[11] + stat[12]) * 10000000))
 	fi
-	echo "$sum"
+	read -r _ pages _ 2> /dev/null < "/proc/$1/statm" || return 1
+	RSS_KIB=$((pages * PAGE_KIB))
 }
 
 # process_watch PID FILE: in the background, ten times a second, a line with
-# the time, its CPU nanoseconds and its resident KiB; until it ends or
-# bench_stop $SPAWNED.
+# the time, CPU_NS and RSS_KIB; until it ends or bench_stop $SPAWNED.
 process_watch()
 {
 	process_watch_loop "$1" > "$2" &
@@ -360,8 +362,8 @@ process_watch()
 
 process_watch_loop()
 {
-	while bench_is_running "$1"; do
-		printf '%s %s %s\n' "$EPOCHREALTIME" "$(process_cpu_ns "$1")" "$(process_rss_kib "$1")"
+	while process_look "$1"; do
+		printf '%s %s %s\n' "$EPOCHREALTIME" "$CPU_NS" "$RSS_KIB"
 		bench_nap 0.1
 	done
 }
@@ -373,15 +375,6 @@ process_cpu_share()
 	awk -v from="$2" -v to="$3" '
 	$1 >= from && $1 <= to { if (!n++) { t0 = $1; c0 = $2 }; t1 = $1; c1 = $2 }
 	END { if (t1 > t0) printf "%.5f", (c1 - c0) / (t1 - t0) / 1e9 }' "$1"
-}
-
-# process_rss_kib PID
-process_rss_kib()
-{
-	local pages
-
-	read -r _ pages _ 2> /dev/null < "/proc/$1/statm" || return 1
-	echo $((pages * PAGE_KIB))
 }
 
 # -- pgbench ---------------------------------------------------------------
@@ -397,7 +390,7 @@ pgbench_run()
 	local out=$1 clients=$2 seconds=$3 begin total
 	shift 3
 
-	set -- --log-prefix="$out.log" "$@"
+	[[ " $* " != *" -l "* ]] || set -- --log-prefix="$out.log" "$@"
 	bench_run pgbench -n -t 1 -c 10 "$@" > "$out.out" 2> "$out.err" || return 1
 	rm -f "$out".log.*
 	total=$(awk -v ms="$(pgbench_field "$out.out" connecting)" -v n="$clients" \

@@ -128,7 +128,8 @@ next_pair(struct entry *e, char **cursor, char **key, char **value)
 		return PAIR_BAD;
 	}
 	*end = '\0';
-	p = skip_blanks(p + 1);
+	end = p + 1;
+	p = skip_blanks(end);
 	if (*p == '\'') {
 		*value = ++p;
 		p = unquote(p);
@@ -143,6 +144,11 @@ next_pair(struct entry *e, char **cursor, char **key, char **value)
 			p++;
 		if (*p != '\0')
 			*p++ = '\0';
+		/* In `user= host=h` the user is not called "host=h". */
+		if (*value != end && strchr(*value, '=') != NULL) {
+			entry_error(e, "%s: the value is empty, or needs quotes", *key);
+			return PAIR_BAD;
+		}
 	}
 	*cursor = p;
 	return PAIR_OK;

@@ -236,7 +236,7 @@ report()
 {
 	local file
 
-	cat "$OUT/machine.md"
+	cat "$OUT/machine.md" || exit 1
 	for file in "$OUT"/{load,strace,idle}.csv; do
 		[ -s "$file" ] || continue
 		awk -f bench/report.awk -v what="$(basename "$file" .csv)" "$file"
@@ -539,9 +539,8 @@ OUT=${OUT:-${TMPDIR:-/tmp}/pgweir-bench-$(date +%Y%m%d-%H%M%S)}
 mkdir -p "$OUT" || exit 1
 OUT=$(realpath "$OUT")
 describe_machine > "$OUT/machine.md"
+echo "results go to $OUT"
 start_server
 PROGRESS_BEGIN=$SECONDS
 "measure_$WHAT"
 report | tee "$OUT/report.md"
-echo
-echo "Raw figures and this report are in $OUT"

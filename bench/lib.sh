@@ -229,7 +229,7 @@ pg_find()
 		die "no PostgreSQL server found (Debian and Ubuntu: apt install postgresql)"
 	PATH=$PG_BIN:$PATH
 	command -v pgbench > /dev/null ||
-		die "no pgbench found (Debian and Ubuntu: apt install postgresql-contrib)"
+		die "no pgbench found (Debian and Ubuntu: apt install postgresql)"
 }
 
 pg_version()

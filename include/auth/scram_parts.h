@@ -10,6 +10,7 @@
 #include "auth/scram.h"
 
 #define SCRAM_OWN_NONCE_LEN 24u /* 18 random bytes in base64 */
+#define SCRAM_OWN_NONCE_CAP 64u /* room for the longer ones of published examples */
 #define SCRAM_NONCE_MAX 256u    /* both halves */
 #define SCRAM_KEY_TEXT_LEN BASE64_LEN(SCRAM_KEY_LEN)
 #define SCRAM_PEER_ITERATIONS_MAX 1000000u
@@ -30,7 +31,7 @@ bool scram_hash(const uint8_t in[SCRAM_KEY_LEN], uint8_t out[SCRAM_KEY_LEN]);
 enum status scram_derive_keys(const char *password, const uint8_t *salt, size_t salt_len, uint32_t iterations,
                               uint8_t client_key[SCRAM_KEY_LEN], uint8_t server_key[SCRAM_KEY_LEN]) must_check;
 
-/* Tests against published vectors fix this side's nonce; before scram_*_first. At most SCRAM_OWN_NONCE_LEN characters. */
+/* Tests against published vectors fix this side's nonce; before scram_*_first. Less than SCRAM_OWN_NONCE_CAP long. */
 void scram_server_set_nonce(struct scram_server *x, const char *nonce);
 void scram_client_set_nonce(struct scram_client *x, const char *nonce);
 /* ... and the user name, which PostgreSQL's clients leave empty. Not copied. */

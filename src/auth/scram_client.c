@@ -18,7 +18,7 @@ struct scram_client {
 	const char *user;       /* NULL, but for tests: the server takes the one of the startup packet */
 	uint8_t client_key[SCRAM_KEY_LEN];
 	uint8_t server_key[SCRAM_KEY_LEN];
-	char own_nonce[SCRAM_OWN_NONCE_LEN + 1];
+	char own_nonce[SCRAM_OWN_NONCE_CAP];
 	struct buf auth_message; /* grows as the messages come */
 };
 

@@ -20,7 +20,7 @@ struct scram_server {
 	enum server_stage stage;
 	struct scram_secret secret;
 	char gs2_flag; /* 'n' or 'y', which the final message repeats */
-	char own_nonce[SCRAM_OWN_NONCE_LEN + 1];
+	char own_nonce[SCRAM_OWN_NONCE_CAP];
 	char nonce[SCRAM_NONCE_MAX + 1]; /* the client's half and ours */
 	struct buf auth_message;         /* grows as the messages come */
 	uint8_t client_key[SCRAM_KEY_LEN];
@@ -195,7 +195,7 @@ read_first_bare(struct scram_server *x, struct scram_text rest)
 		return status;
 	if (!scram_is_nonce(nonce))
 		return refuse(x, SQLSTATE_PROTOCOL_VIOLATION, "non-printable characters in SCRAM nonce", "%s", "");
-	if (nonce.n > SCRAM_NONCE_MAX - SCRAM_OWN_NONCE_LEN)
+	if (nonce.n + strlen(x->own_nonce) > SCRAM_NONCE_MAX)
 		return malformed(x, "The nonce is too long.");
 	while (rest.n > 0) {
 		status = take_any(x, &rest, &name, &ignored);

@@ -46,8 +46,8 @@ options_split(struct options *o, const char *text)
 	return true;
 }
 
-static char *
-word_after(char *word)
+static const char *
+word_after(const char *word)
 {
 	return word + strlen(word) + 1;
 }
@@ -60,20 +60,25 @@ set(const struct options *o, const char *name, const char *value)
 	return o->on_setting(name, value, o->arg) ? STATUS_OK : STATUS_NO_MEM;
 }
 
+/* On a copy of the name: a complaint may still have to show the word as it was. */
 static enum status
-set_long(const struct options *o, char switch_char, char *text)
+set_long(const struct options *o, char switch_char, const char *text)
 {
-	char *equals = strchr(text, '=');
+	const char *equals = strchr(text, '=');
 	if (equals == NULL) {
 		snprintf(o->why, o->why_cap, "%s%s requires a value", switch_char == '-' ? "--" : "-c ", text);
 		return STATUS_BAD;
 	}
-	*equals = 0;
-	for (char *c = text; *c != 0; c++) {
+	char *name = strndup(text, (size_t)(equals - text));
+	if (name == NULL)
+		return STATUS_NO_MEM;
+	for (char *c = name; *c != 0; c++) {
 		if (*c == '-')
 			*c = '_';
 	}
-	return set(o, text, equals + 1);
+	enum status status = set(o, name, equals + 1);
+	free(name);
+	return status;
 }
 
 static enum status
@@ -176,7 +181,7 @@ switch_has_argument(char letter)
 }
 
 static enum status
-switch_apply(const struct options *o, char letter, char *argument)
+switch_apply(const struct options *o, char letter, const char *argument)
 {
 	switch (letter) {
 	case 'c':
@@ -199,8 +204,8 @@ switch_apply(const struct options *o, char letter, char *argument)
 
 /* Where the walk over the words is; the last two only to word a complaint as the server does. */
 struct walk {
-	char *word;          /* being looked at */
-	char *next;          /* to go on with */
+	const char *word;    /* being looked at */
+	const char *next;    /* to go on with */
 	const char *stray;   /* first word that is no switch, NULL: none so far */
 	const char *before;  /* what stands before word in the server's argument list */
 };
@@ -221,12 +226,12 @@ static enum status
 switches_run(const struct options *o, struct walk *w)
 {
 	const char *last = w->word; /* word or its separate argument */
-	for (char *letter = w->word + 1; *letter != 0;) {
+	for (const char *letter = w->word + 1; *letter != 0;) {
 		char name = *letter++;
 		int has_argument = switch_has_argument(name);
 		if (has_argument < 0)
 			return complain(o, *letter == 0 ? w->word : w->before);
-		char *argument = NULL;
+		const char *argument = NULL;
 		if (has_argument > 0) {
 			argument = letter; /* the rest of this word, or else the next word */
 			letter += strlen(letter);

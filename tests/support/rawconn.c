@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 struct rawconn *
@@ -47,6 +48,18 @@ raw_tcp(uint16_t port)
 
 	ck_assert_msg(c != NULL, "connect to port %d: %s", port, strerror(errno));
 	return c;
+}
+
+struct rawconn *
+raw_unix(const char *dir, uint16_t port)
+{
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(un.sun_path, sizeof(un.sun_path), "%s/.s.PGSQL.%d", dir, port);
+	ck_assert_msg(connect(fd, (struct sockaddr *)&un, sizeof(un)) == 0, "connect to %s: %s", un.sun_path,
+		      strerror(errno));
+	return raw_from_fd(fd);
 }
 
 struct rawconn *

@@ -35,6 +35,7 @@ struct rawconn {
 
 struct rawconn *raw_tcp(uint16_t port);            /* 127.0.0.1, not logged in */
 struct rawconn *raw_try_tcp(uint16_t port);        /* NULL: refused */
+struct rawconn *raw_unix(const char *dir, uint16_t port);
 struct rawconn *raw_from_fd(int fd);
 struct rawconn *raw_login(uint16_t port, const char *user, const char *database); /* trust; asserts */
 void raw_close(struct rawconn *c);                 /* abruptly; NULL is fine */

@@ -129,9 +129,10 @@ config_nearest_init(struct config_nearest *x, const char *name)
 void
 config_nearest_offer(struct config_nearest *x, const char *candidate)
 {
-	int distance;
+	int distance, difference = (int)strlen(candidate) - (int)strnlen(x->name, 100);
 
-	if (x->distance == 0)
+	/* The distance is at least the difference in length. */
+	if (abs(difference) >= x->distance)
 		return;
 	distance = str_distance(x->name, candidate);
 	if (distance < x->distance) {

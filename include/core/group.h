@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A pool group: over all proxies, the shared limit and knowledge of one (database,
+ * user). A group lives as long as the daemon.
+ *
+ * Tokens. A server connection exists only with a token of its group, from before its
+ * socket is opened until after it is closed; so the limits (pool_size, reserve,
+ * max_db_connections, max_user_connections) are exact over all proxies. Tokens are
+ * given and returned under weir.shared.lock.
+ *
+ * Waiting. Each proxy publishes since when its oldest waiter of the group waits, and
+ * how many of its backends idle. A proxy with a free backend looks at the first, a
+ * proxy with a new waiter at the second; both store before they look, so one of the
+ * two always sees the other.
+ */
+#ifndef PGWEIR_CORE_GROUP_H
+#define PGWEIR_CORE_GROUP_H
+
+#include "auth/scram.h"
+#include "base/hash.h"
+#include "core/close.h"
+#include "core/config.h"
+#include "core/settings.h"
+#include "core/weir.h"
+
+/* Server connections and clients of one database entry or one user, over all groups. Under weir.shared.lock. */
+struct tally {
+	char *name;
+	unsigned n_backends;
+	unsigned n_clients;
+	UT_hash_handle hh;
+};
+
+/* Why no server connection could be opened lately. */
+struct group_failure {
+	unsigned n;            /* in a row; 0: none */
+	uint64_t since_us;     /* of the first of them */
+	uint64_t retry_at_us;  /* no attempt before that */
+	enum close_reason reason;
+	bool is_final;         /* the server refused the login itself: waiting longer won't help */
+	char sqlstate[6];
+	char message[256];
+};
+
+#define GROUP_MAGIC 0x67726f75u
+
+struct group {
+	uint32_t magic;
+	unsigned id;
+	char *database, *user; /* the key: entry name as clients give it, and the server's user */
+	const struct database_conf *db;
+	const struct user_conf *user_conf; /* may be NULL */
+	enum pool_mode mode;
+	struct weir *weir;
+	UT_hash_handle hh;
+
+	_Atomic uint64_t waiting_since_us[WEIR_MAX_PROXIES]; /* 0: nobody waits there */
+	_Atomic uint32_t n_idle[WEIR_MAX_PROXIES];
+
+	struct { /* under weir.shared.lock */
+		unsigned n_backends;   /* tokens out */
+		unsigned n_connecting; /* of them: not logged in yet */
+		unsigned n_clients;    /* sessions logged in to this group */
+		struct tally *database, *user;
+	} limits;
+
+	struct { /* under its lock */
+		pthread_mutex_t lock;
+		struct settings *welcome; /* ParameterStatus of the latest login; NULL: there was none yet */
+		struct group_failure failure;
+		struct group_known *known; /* startup settings a server has accepted -> as it spells them */
+		bool has_scram_keys;
+		uint8_t client_key[SCRAM_KEY_LEN], server_key[SCRAM_KEY_LEN];
+	} shared;
+};
+
+/* Finds or makes the group. NULL: no memory. */
+struct group *group_get(struct weir *w, const char *database, const struct database_conf *db, const char *user);
+void group_free_all(struct weir *w);
+
+/* ---- tokens ---- */
+enum group_token {
+	GROUP_TOKEN_OK,
+	GROUP_TOKEN_FULL,    /* pool_size is reached */
+	GROUP_TOKEN_CONNECTING, /* max_connecting logins are under way */
+	GROUP_TOKEN_BACKOFF, /* after a failure: see failure.retry_at_us */
+	GROUP_TOKEN_TALLY,   /* max_db_connections or max_user_connections: another group's idle one may be evicted */
+};
+/* waited_us: of the oldest waiter, for the reserve. */
+enum group_token group_take_token(struct group *g, uint64_t waited_us);
+/* Only up to `most` connections in all: for min_pool_size. */
+enum group_token group_take_token_below(struct group *g, unsigned most);
+void group_login_done(struct group *g); /* the token's connection is logged in */
+/* The connection is closed; was_connecting: it never got logged in. Wakes waiting proxies that may open one now. */
+void group_return_token(struct group *g, bool was_connecting);
+unsigned group_n_backends(struct group *g);
+unsigned group_n_live(struct group *g); /* logged in */
+/* Another group over the same full tally that has an idle backend, and the proxy that has it. False: none. */
+bool group_find_victim(struct group *g, struct group **victim, unsigned *proxy);
+
+/* Clients: false with the reason when max_db_client_connections or max_user_client_connections says no. */
+bool group_add_client(struct group *g, const char *client_user, enum close_reason *why);
+void group_remove_client(struct group *g, const char *client_user);
+
+/* ---- waiting ---- */
+static inline bool
+group_is_alone(const struct group *g)
+{
+	return g->weir->n_proxies == 1;
+}
+/* The other proxy whose waiter is the oldest and waits since before `since_us`; -1: none. */
+int group_older_waiter(const struct group *g, unsigned me, uint64_t since_us);
+/* Takes that waiter's publication: it gets a backend from us. False: somebody else did, or it has gone. */
+bool group_claim_waiter(struct group *g, unsigned proxy);
+/* Another proxy with an idle backend; -1: none. */
+int group_idle_proxy(const struct group *g, unsigned me);
+
+/* ---- knowledge ---- */
+struct settings *group_welcome(struct group *g); /* a reference, or NULL */
+void group_set_welcome(struct group *g, struct settings *welcome);
+/* Startup settings known to be accepted: their canonical form (a reference), else NULL. */
+struct settings *group_known_settings(struct group *g, struct settings *asked);
+void group_know_settings(struct group *g, struct settings *asked, struct settings *canonical);
+void group_failed(struct group *g, enum close_reason reason, bool is_final, const char *sqlstate, const char *message);
+void group_succeeded(struct group *g);
+bool group_failure(struct group *g, struct group_failure *out); /* false: no failure at present */
+void group_set_scram_keys(struct group *g, const uint8_t *client_key, const uint8_t *server_key);
+bool group_scram_keys(struct group *g, uint8_t *client_key, uint8_t *server_key);
+
+#endif

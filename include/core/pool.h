@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A pool: in one proxy, the idle backends and the waiting sessions of one group.
+ *
+ * Who gets a free backend (pool_give): the oldest waiter of this pool at once; but a
+ * clearly older waiter of another proxy first; else the idle list. A session that asks
+ * (pool_take) gets an idle backend or waits in FIFO order; whoever waits makes the pool
+ * open connections as far as the group's limits go, and takes whatever is free first.
+ * Nobody overtakes: pool_take answers NULL while others wait.
+ */
+#ifndef PGWEIR_CORE_POOL_H
+#define PGWEIR_CORE_POOL_H
+
+#include "core/group.h"
+#include "core/proxy.h"
+#include "net/loop.h"
+
+#define POOL_MAGIC 0x706f6f6cu
+
+struct pool_stats {
+	counter n_xacts, n_queries, n_assignments, n_client_logins;
+	counter bytes_received, bytes_sent; /* from clients, to clients */
+	counter xact_us, query_us, wait_us;
+	counter n_client_parses, n_server_parses, n_binds;
+};
+
+struct pool {
+	uint32_t magic;
+	struct group *group;
+	struct proxy *proxy;
+	TAILQ_HEAD(, backend) idle;    /* most recently used first */
+	TAILQ_HEAD(, session) waiters; /* oldest first */
+	unsigned n_idle, n_waiting, n_opening, n_backends;
+	struct loop_timer tick;        /* idle timeouts, lifetimes, retries, reserve, min_pool_size */
+	struct pool_stats stats;
+	UT_hash_handle hh;
+};
+
+struct pool *pool_get(struct proxy *p, struct group *g); /* finds or makes; NULL: no memory */
+void pool_free_all(struct proxy *p);
+
+/* An idle backend for s (now BACKEND_ACTIVE and s's), or NULL: then the caller calls pool_wait. */
+struct backend *pool_take(struct pool *pool, struct session *s);
+void pool_wait(struct pool *pool, struct session *s);   /* s->wait_since_us must be set */
+void pool_unwait(struct pool *pool, struct session *s);
+/* A free, settled backend of this proxy: to a waiter, another proxy or the idle list. */
+void pool_give(struct pool *pool, struct backend *b);
+/* Something changed (a limit, a failure, a waiter): open what may be opened, fail waiters that can't be served. */
+void pool_consider(struct pool *pool);
+/* Another proxy wants an idle backend of ours. */
+void pool_lend(struct pool *pool, unsigned to);
+void pool_evict(struct pool *pool); /* closes the oldest idle backend */
+/* A backend of this pool could not be opened or logged in; waiters may learn the reason. */
+void pool_open_failed(struct pool *pool);
+void pool_remove_idle(struct pool *pool, struct backend *b);
+void pool_adopt_idle(struct pool *pool, struct backend *b); /* into the idle list, whoever waits: to be closed next */
+static inline bool
+pool_has_waiters(const struct pool *pool)
+{
+	return pool->n_waiting > 0;
+}
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Settings: an interned, immutable set of session GUC values, sorted by name. Every
+ * session has one (what it set, as against the login defaults), every backend is
+ * labelled with the one it carries. Equal sets are the same object, so "does this
+ * backend carry what this session needs?" is one comparison of pointers.
+ *
+ * The table is shared by all threads under one lock that is taken only when
+ * something is set; the objects are ref-counted. NULL from any constructor: no memory.
+ */
+#ifndef PGWEIR_CORE_SETTINGS_H
+#define PGWEIR_CORE_SETTINGS_H
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct settings;
+
+struct settings *settings_empty(void); /* a reference to the empty set */
+struct settings *settings_ref(struct settings *s);
+void settings_unref(struct settings **s); /* nulls; NULL is a no-op */
+
+/* A new reference to s plus name = value (names compare without case; the newer spelling stays). */
+struct settings *settings_with(struct settings *s, const char *name, const char *value);
+struct settings *settings_without(struct settings *s, const char *name);
+
+size_t settings_n(const struct settings *s);
+const char *settings_name(const struct settings *s, size_t i);
+const char *settings_value(const struct settings *s, size_t i);
+const char *settings_get(const struct settings *s, const char *name); /* NULL: not in the set */
+
+/*
+ * Appends the extended-protocol messages (Parse, Bind, Execute ... and Sync) that make a backend labelled `from` carry
+ * `to`: set_config() for what differs, NULL (the login default) for what is not in `to`. Right under any client_encoding,
+ * search_path and standard_conforming_strings. Answers the number of messages in front of the Sync; 0: nothing differs,
+ * nothing is appended.
+ */
+size_t settings_build_apply(struct buf *b, const struct settings *from, const struct settings *to);
+
+/* The name that the i-th of those set_config() calls sets; NULL: there are fewer. */
+const char *settings_applied_name(const struct settings *from, const struct settings *to, size_t i);
+
+#endif

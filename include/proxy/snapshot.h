@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What the console wants to know of sessions, backends and pools: the main thread
+ * posts one request to each proxy, which fills in rows and posts it back. Rows are
+ * plain values: nothing in them belongs to the proxy.
+ */
+#ifndef PGWEIR_PROXY_SNAPSHOT_H
+#define PGWEIR_PROXY_SNAPSHOT_H
+
+#include "core/proxy.h"
+#include "net/addr.h"
+
+enum snapshot_kind { SNAPSHOT_CLIENTS, SNAPSHOT_SERVERS, SNAPSHOT_POOLS };
+
+#define SNAPSHOT_TEXT 64
+
+/* A client or a server connection. */
+struct snapshot_link {
+	char database[SNAPSHOT_TEXT], user[SNAPSHOT_TEXT], application_name[SNAPSHOT_TEXT];
+	const char *state; /* static */
+	struct addr peer, local;
+	uint64_t connect_us, request_us, wait_us; /* wait_us: how long it waits now, 0: it doesn't */
+	uint64_t id, link_id;                     /* link_id: of its other half, 0: none */
+	uint32_t remote_pid;
+	bool close_needed;
+	unsigned proxy;
+};
+
+/* A pool of one proxy. */
+struct snapshot_pool {
+	struct group *group;
+	unsigned cl_active, cl_waiting, cl_active_cancel, cl_waiting_cancel;
+	unsigned sv_active, sv_active_cancel, sv_being_canceled, sv_idle, sv_used, sv_tested, sv_login;
+	uint64_t max_wait_us;
+	uint64_t n_xacts, n_queries, n_assignments, n_client_logins, bytes_received, bytes_sent;
+	uint64_t xact_us, query_us, wait_us, n_client_parses, n_server_parses, n_binds;
+};
+
+struct mail_snapshot {
+	struct mail mail;
+	enum snapshot_kind kind;
+	uint64_t request; /* the asker's number */
+	unsigned proxy;
+	bool failed; /* no memory: rows are missing */
+	size_t n;
+	union {
+		struct snapshot_link *links;
+		struct snapshot_pool *pools;
+		void *rows; /* malloc'ed; the receiver frees */
+	};
+};
+
+/* In the proxy: fills in m and posts it to the main thread. */
+void snapshot_take(struct proxy *p, struct mail_snapshot *m);
+
+#endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What comes from a server that is logged in: framed in place, matched with the reply
+ * queue, and the client's part sent on in one piece. This is half of the hot path;
+ * the other half is session_relay.c.
+ */
+#include "base/clock.h"
+#include "base/log.h"
+#include "core/backend.h"
+#include "core/cancel.h"
+#include "core/session.h"
+#include "wire/build.h"
+#include "wire/frame.h"
+#include "wire/parse.h"
+#include "wire/pgmsg.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WHOLE_MAX 32768u /* messages that pgweir reads itself are kept up to that size until they are whole */
+
+static void
+note_statistics(struct backend *b)
+{
+	struct pool *pool = b->pool;
+	struct session *s = b->session;
+	uint64_t now_us = clock_cached_us();
+
+	counter_add(&pool->stats.n_queries, 1);
+	if (s == NULL)
+		return;
+	counter_add(&pool->stats.query_us, now_us - s->query_began_us);
+	s->query_began_us = now_us; /* the next pipelined unit is served from here on */
+	if (b->owed.tx == TX_IDLE) {
+		counter_add(&pool->stats.n_xacts, 1);
+		counter_add(&pool->stats.xact_us, now_us - s->xact_began_us);
+		counter_add(&pool->proxy->n_transactions, 1);
+		s->xact_began_us = now_us;
+	}
+}
+
+/* A hidden unit that changes the label has ended. A session that logs in looks at b->said itself, when all is settled. */
+static void
+finish_apply(struct backend *b)
+{
+	enum backend_chore chore = (enum backend_chore)b->chore;
+
+	b->chore = CHORE_NONE;
+	if (b->said == NULL) {
+		settings_unref(&b->label);
+		b->label = b->applying;
+		b->applying = NULL;
+		cancel_send_ready(b);
+		return;
+	}
+	/* how far it came is not known: what it carries can't be told any more */
+	settings_unref(&b->applying);
+	b->retire = true;
+	if (chore == CHORE_APPLY && b->session != NULL)
+		session_settings_failed(b->session);
+}
+
+/* CHORE_VALIDATE: set_config() answers the value as the server spells it. */
+static void
+got_applied_value(struct backend *b, const uint8_t *body, size_t n)
+{
+	struct settings *asked = b->session ? b->session->settings : NULL;
+	const char *name = asked ? settings_applied_name(b->label, asked, b->n_applied++) : NULL;
+	char value[1024];
+	struct reader r;
+	uint32_t len;
+	const uint8_t *text;
+
+	reader_init(&r, body, n);
+	if (name == NULL || settings_get(asked, name) == NULL || reader_u16(&r) != 1)
+		return;
+	len = reader_u32(&r);
+	text = reader_bytes(&r, len);
+	if (r.bad || text == NULL || len >= sizeof(value))
+		return; /* what the client asked for stays as he wrote it */
+	memcpy(value, text, len);
+	value[len] = '\0';
+	backend_note_parameter(b, name, value);
+}
+
+static void
+got_parameter(struct backend *b, const uint8_t *body, size_t n, bool hidden)
+{
+	struct parameter_status ps;
+
+	if (parse_parameter_status(body, n, &ps) != STATUS_OK)
+		return;
+	if (hidden && b->applying != NULL)
+		return; /* the label will be the settings that are being applied */
+	if (b->state == BACKEND_IDLE || b->chore == CHORE_CONNECT_QUERY)
+		backend_note_login_parameter(b, ps.name, ps.value);
+	else
+		backend_note_parameter(b, ps.name, ps.value);
+	if (!hidden && b->session != NULL)
+		session_parameter_changed(b->session);
+}
+
+static void
+got_error(struct backend *b, const uint8_t *body, size_t n, bool hidden)
+{
+	struct error_fields e;
+	bool is_fatal;
+
+	if (parse_error(body, n, &e) != STATUS_OK)
+		return;
+	is_fatal = e.severity != NULL && (strcmp(e.severity, "FATAL") == 0 || strcmp(e.severity, "PANIC") == 0);
+	if (hidden || is_fatal)
+		backend_keep_error(b, body, n);
+}
+
+static void
+got_notice(struct backend *b, const uint8_t *body, size_t n)
+{
+	struct error_fields e;
+
+	if (b->session != NULL || parse_error(body, n, &e) != STATUS_OK)
+		return;
+	log_event(LOG_DEBUG_, "server_notice", LOG_U("server", b->id), LOG_S("sqlstate", e.sqlstate), LOG_S("msg", e.message));
+}
+
+/* Messages that pgweir reads itself must be whole. */
+static bool
+must_be_whole(const struct backend *b, char type)
+{
+	return type == BE_READY || type == BE_ERROR || type == BE_NOTICE || type == BE_PARAMETER_STATUS ||
+	       (type == BE_DATA_ROW && b->applying != NULL);
+}
+
+/* What a server may say at any time. */
+static bool
+may_come_unasked(char type)
+{
+	return type == BE_ERROR || type == BE_NOTICE || type == BE_PARAMETER_STATUS || type == BE_NOTIFICATION;
+}
+
+/* A ReadyForQuery: the unit at the head has been answered. */
+static enum replyq_fate
+got_ready(struct backend *b, const uint8_t *body, size_t n)
+{
+	char tx;
+	enum replyq_fate fate;
+
+	if (parse_ready(body, n, &tx) != STATUS_OK)
+		return REPLYQ_UNEXPECTED;
+	fate = replyq_got(&b->owed, BE_READY, tx);
+	if (fate == REPLYQ_FORWARD)
+		note_statistics(b);
+	else if (fate == REPLYQ_HIDE && b->applying != NULL)
+		finish_apply(b);
+	return fate;
+}
+
+/* One message whose beginning is at p (whole, where it must be). */
+static enum replyq_fate
+got_message(struct backend *b, const struct frame *f, const uint8_t *p)
+{
+	const uint8_t *body = p + MSG_HEADER;
+	size_t n = f->avail - MSG_HEADER;
+	enum replyq_fate fate;
+
+	if (f->type == BE_READY)
+		return got_ready(b, body, n);
+	if (b->state == BACKEND_IDLE && !may_come_unasked(f->type))
+		return REPLYQ_UNEXPECTED;
+	fate = replyq_got(&b->owed, f->type, 0);
+	switch (f->type) {
+	case BE_PARAMETER_STATUS:
+		got_parameter(b, body, n, fate == REPLYQ_HIDE);
+		break;
+	case BE_ERROR:
+		got_error(b, body, n, fate == REPLYQ_HIDE);
+		break;
+	case BE_NOTICE:
+		got_notice(b, body, n);
+		break;
+	case BE_COPY_IN:
+		if (b->state == BACKEND_ABANDONED)
+			backend_fail_copy(b);
+		break;
+	case BE_DATA_ROW:
+		if (fate == REPLYQ_HIDE && b->chore == CHORE_VALIDATE && f->avail == f->len)
+			got_applied_value(b, body, n);
+		/* fallthrough */
+	case BE_COPY_DATA:
+	case BE_COPY_OUT:
+		/* the result of a client that has gone: PostgreSQL would fail to send it, too */
+		if (b->state == BACKEND_ABANDONED && !b->cancel_sent) {
+			b->cancel_sent = true;
+			cancel_begin(b, NULL);
+		}
+		break;
+	default:
+		break;
+	}
+	return fate;
+}
+
+static bool
+send_barrier(struct backend *b)
+{
+	struct buf out;
+	bool ok;
+
+	buf_init(&out);
+	build_close_statement(&out, "pgweir barrier: never prepared");
+	build_sync(&out);
+	ok = !out.failed && replyq_sent_barrier(&b->owed);
+	if (ok)
+		(void)stream_send(&b->stream, buf_head(&out), out.len);
+	buf_fini(&out);
+	return ok;
+}
+
+/*
+ * All that came has been looked at. The backend is passed on first, with the last part of the reply still in hand: the
+ * next session's bytes are on their way to the server before this one's client is served.
+ */
+static void
+end_of_bytes(struct backend *b, const uint8_t *tail, size_t n_tail)
+{
+	struct session *s = b->session;
+	bool done = !replyq_is_open(&b->owed) && b->msg_left == 0;
+
+	if (replyq_wants_barrier(&b->owed) && !send_barrier(b)) {
+		backend_close(b, CLOSE_SERVER_UNCLEAN, NULL);
+		return;
+	}
+	if (s == NULL) {
+		if (done)
+			backend_settled(b);
+		return;
+	}
+	if (done && session_wants_release(s))
+		backend_release(b);
+	if (n_tail > 0)
+		session_reply(s, tail, n_tail);
+	if (done)
+		session_unit_done(s);
+	else
+		session_flow(s);
+}
+
+/* Passes on p[0..n), the client's part of what came. */
+static void
+forward(struct backend *b, const uint8_t *p, size_t n)
+{
+	if (n > 0 && b->session != NULL)
+		session_reply(b->session, p, n);
+}
+
+/* Bytes of a message that began in an earlier receive. */
+static size_t
+continue_message(struct backend *b, size_t n)
+{
+	size_t take = n < b->msg_left ? n : b->msg_left;
+
+	b->msg_left -= (uint32_t)take;
+	return take;
+}
+
+size_t
+backend_relay_bytes(struct backend *b, const uint8_t *p, size_t n)
+{
+	size_t pos = 0, from = 0; /* [from, pos): seen, the client's, not yet sent on */
+	struct frame f;
+
+	if (b->msg_left > 0) {
+		pos = continue_message(b, n);
+		if (b->msg_hidden)
+			from = pos;
+	}
+	while (pos < n) {
+		enum status status = frame_next(p + pos, n - pos, &f);
+		enum replyq_fate fate;
+
+		if (status == STATUS_MORE || (status == STATUS_OK && f.avail < f.len && must_be_whole(b, f.type) && f.len <= WHOLE_MAX))
+			break;
+		if (status != STATUS_OK) {
+			forward(b, p + from, pos - from);
+			backend_close(b, CLOSE_SERVER_GARBLED, "malformed message");
+			return n;
+		}
+		fate = got_message(b, &f, p + pos);
+		if (b->state == BACKEND_CLOSED)
+			return n;
+		if (fate == REPLYQ_UNEXPECTED) {
+			forward(b, p + from, pos - from);
+			backend_close(b, CLOSE_SERVER_GARBLED, "a message that nothing asked for");
+			return n;
+		}
+		if (fate == REPLYQ_HIDE) {
+			forward(b, p + from, pos - from);
+			from = pos + f.avail;
+		}
+		b->msg_hidden = fate == REPLYQ_HIDE;
+		b->msg_left = f.len - f.avail;
+		pos += f.avail;
+	}
+	end_of_bytes(b, p + from, pos - from);
+	return pos;
+}

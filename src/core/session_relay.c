@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What comes from a client that is logged in: framed in place, noted in the backend's
+ * reply queue and sent on in one piece. The other half of the hot path is
+ * backend_relay.c.
+ */
+#include "base/clock.h"
+#include "core/backend.h"
+#include "core/session.h"
+#include "wire/build.h"
+#include "wire/frame.h"
+#include "wire/parse.h"
+#include "wire/pgmsg.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define WHOLE_MAX 32768u /* a message up to that size is awaited whole before a backend is taken for it */
+
+static size_t
+min_size(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* ---- errors in what the client sends, worded as the server's ---- */
+
+static enum session_state
+bad_type(struct session *s, char type)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "invalid frontend message type %d", (unsigned char)type);
+	return session_close(s, CLOSE_BAD_PACKET, text);
+}
+
+static enum session_state
+bad_length(struct session *s)
+{
+	return session_close(s, CLOSE_BAD_PACKET, "invalid message length");
+}
+
+/* A frame that the server would take. False: *next is the closed state. */
+static bool
+is_acceptable(struct session *s, const struct frame *f, enum status status, enum session_state *next)
+{
+	uint32_t limit = frame_client_limit(f->type);
+
+	if (limit == 0) {
+		*next = bad_type(s, f->type);
+		return false;
+	}
+	if (status != STATUS_OK || f->len - 1 > limit) {
+		*next = bad_length(s);
+		return false;
+	}
+	return true;
+}
+
+static void
+answer_ready(struct session *s)
+{
+	struct buf out;
+
+	buf_init(&out);
+	build_ready(&out, TX_IDLE);
+	if (!out.failed)
+		session_reply(s, buf_head(&out), out.len);
+	buf_fini(&out);
+}
+
+/* ---- no backend yet ---- */
+
+enum session_state
+session_take_backend(struct session *s)
+{
+	struct backend *b = pool_take(s->pool, s);
+
+	s->request_us = clock_cached_us();
+	return b != NULL ? SESSION_ACTIVE : SESSION_WAITING;
+}
+
+/* Rest of a message that is dropped. */
+static void
+drop_rest(struct session *s, struct session_input *in)
+{
+	size_t n = min_size(s->msg_left, in->n - in->used);
+
+	in->used += n;
+	s->msg_left -= (uint32_t)n;
+}
+
+static void
+drop_message(struct session *s, struct session_input *in, const struct frame *f)
+{
+	in->used += f->avail;
+	s->msg_left = f->len - f->avail;
+}
+
+enum session_state
+relay_idle(struct session *s, struct session_input *in)
+{
+	enum session_state next;
+	struct frame f;
+
+	for (;;) {
+		drop_rest(s, in);
+		enum status status = frame_next(in->p + in->used, in->n - in->used, &f);
+
+		if (status == STATUS_MORE)
+			return SESSION_IDLE;
+		if (!is_acceptable(s, &f, status, &next))
+			return next;
+		switch (f.type) {
+		case FE_TERMINATE:
+			in->used = in->n;
+			return session_close(s, CLOSE_CLIENT_BYE, NULL);
+		case FE_SYNC:
+			/* nothing to end: the answer is known without a server */
+			drop_message(s, in, &f);
+			answer_ready(s);
+			break;
+		case FE_FLUSH:
+		case FE_COPY_DATA:
+		case FE_COPY_DONE:
+		case FE_COPY_FAIL:
+			drop_message(s, in, &f); /* as the server does outside a COPY */
+			break;
+		default:
+			if (f.avail < f.len && f.len <= WHOLE_MAX)
+				return SESSION_IDLE;
+			return session_take_backend(s);
+		}
+	}
+}
+
+/* ---- a unit that was cancelled in the queue ---- */
+
+static void
+answer_cancelled(struct session *s, bool and_ready)
+{
+	struct buf out;
+
+	buf_init(&out);
+	build_error(&out, "ERROR", "57014", "canceling statement due to user request", NULL, NULL);
+	if (and_ready)
+		build_ready(&out, TX_IDLE);
+	if (!out.failed)
+		session_reply(s, buf_head(&out), out.len);
+	buf_fini(&out);
+}
+
+/*
+ * As the server after an error: a Query or FunctionCall is answered with the error at once; an extended-protocol unit is
+ * skipped up to its Sync.
+ */
+enum session_state
+relay_skip(struct session *s, struct session_input *in)
+{
+	enum session_state next;
+	struct frame f;
+
+	for (;;) {
+		bool is_first = s->at_unit_start;
+
+		drop_rest(s, in);
+		enum status status = frame_next(in->p + in->used, in->n - in->used, &f);
+
+		if (status == STATUS_MORE)
+			return SESSION_SKIPPING;
+		if (!is_acceptable(s, &f, status, &next))
+			return next;
+		if (f.type == FE_TERMINATE)
+			return session_close(s, CLOSE_CLIENT_BYE, NULL);
+		drop_message(s, in, &f);
+		s->at_unit_start = false;
+		if (is_first && (f.type == FE_QUERY || f.type == FE_FUNCTION_CALL)) {
+			answer_cancelled(s, true);
+			return SESSION_IDLE;
+		}
+		if (is_first)
+			answer_cancelled(s, false);
+		if (f.type == FE_SYNC) {
+			answer_ready(s);
+			return SESSION_IDLE;
+		}
+	}
+}
+
+/* ---- attached ---- */
+
+static bool
+begins_unit(char type)
+{
+	return type != FE_COPY_DATA && type != FE_COPY_DONE && type != FE_COPY_FAIL && type != FE_FLUSH;
+}
+
+/*
+ * A pipelining client may send ahead as far as it likes while nobody waits; else its next unit waits for the answer of
+ * the one under way, so that the backend can be passed on.
+ */
+static bool
+must_brake(const struct session *s, char type)
+{
+	const struct replyq *owed = &s->backend->owed;
+
+	if (owed->n >= REPLYQ_MAX / 2)
+		return true;
+	return pool_has_waiters(s->pool) && owed->n > 0 && owed->tx == TX_IDLE && replyq_at_boundary(owed) &&
+	       !replyq_is_hidden(owed) && begins_unit(type) && s->pool->group->mode != POOL_SESSION && !s->pinned;
+}
+
+/*
+ * Prepared statements tie a session to its backend: a named one for good, the unnamed one until it has been bound. False:
+ * more of the message must be seen.
+ */
+static bool
+note_statement(struct session *s, const struct frame *f, const uint8_t *p)
+{
+	struct statement_ref ref;
+	enum status status;
+
+	if (f->type != FE_PARSE && f->type != FE_BIND)
+		return true;
+	status = parse_statement_ref(f->type, p + MSG_HEADER, f->avail - MSG_HEADER, &ref);
+	if (status != STATUS_OK)
+		return f->avail == f->len || f->avail > WHOLE_MAX; /* malformed: the server says so */
+	if (f->type == FE_PARSE && ref.name[0] != '\0' && !s->pinned) {
+		s->pinned = true;
+		counter_add(&s->proxy->n_pinned, 1);
+	}
+	if (ref.name[0] == '\0')
+		s->parse_is_unbound = f->type == FE_PARSE;
+	return true;
+}
+
+/* The backend turned out dead before anything of the unit was sent: another one takes it. */
+static enum session_state
+try_another(struct session *s, struct session_input *in)
+{
+	struct backend *b = s->backend;
+
+	in->used = 0;
+	s->msg_left = 0;
+	s->backend = NULL;
+	b->session = NULL;
+	backend_close(b, CLOSE_SERVER_IDLE_LOST, NULL);
+	return session_take_backend(s) == SESSION_ACTIVE ? relay_client(s, in) : SESSION_WAITING;
+}
+
+enum session_state
+relay_client(struct session *s, struct session_input *in)
+{
+	struct backend *b = s->backend;
+	bool is_fresh = !replyq_is_open(&b->owed) && s->state != SESSION_HELD;
+	enum session_state next = s->state == SESSION_HELD ? SESSION_HELD : SESSION_ACTIVE;
+	size_t pos = min_size(s->msg_left, in->n);
+	struct frame f;
+
+	if (b->label != s->settings && is_fresh && s->msg_left == 0 && !backend_apply_settings(b, s->settings, CHORE_APPLY))
+		return session_close(s, CLOSE_NO_MEMORY, NULL);
+	s->msg_left -= (uint32_t)pos;
+	while (pos < in->n) {
+		enum status status = frame_next(in->p + pos, in->n - pos, &f);
+
+		if (status == STATUS_MORE)
+			break;
+		if (!is_acceptable(s, &f, status, &next))
+			break;
+		if (f.type == FE_TERMINATE) {
+			next = session_leave(s, CLOSE_CLIENT_BYE);
+			break;
+		}
+		if (must_brake(s, f.type)) {
+			next = SESSION_BRAKED;
+			break;
+		}
+		if (!note_statement(s, &f, in->p + pos))
+			break;
+		if (!replyq_sent(&b->owed, f.type, false)) {
+			next = session_close(s, CLOSE_NO_MEMORY, NULL);
+			break;
+		}
+		next = SESSION_ACTIVE;
+		pos += f.avail;
+		s->msg_left = f.len - f.avail;
+	}
+	in->used = next == SESSION_LEAVING || next == SESSION_CLOSED ? in->n : pos;
+	if (pos > 0) {
+		counter_add(&s->pool->stats.bytes_received, pos);
+		counter_add(&s->proxy->bytes_from_clients, pos);
+		if (stream_send(&b->stream, in->p, pos) == STATUS_CLOSED && is_fresh)
+			return try_another(s, in);
+	}
+	return next;
+}
+
+/* ---- to the client ---- */
+
+void
+session_reply(struct session *s, const uint8_t *p, size_t n)
+{
+	counter_add(&s->pool->stats.bytes_sent, n);
+	counter_add(&s->proxy->bytes_to_clients, n);
+	(void)stream_send(&s->stream, p, n); /* a dead client is told by the loop */
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: ISC */
+#include "proxy/snapshot.h"
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "core/backend.h"
+#include "core/pool.h"
+#include "core/session.h"
+
+#include <stdlib.h>
+
+static void
+take_addresses(struct snapshot_link *row, int fd)
+{
+	row->peer.len = row->local.len = sizeof(row->peer.ss);
+	if (getpeername(fd, &row->peer.sa, &row->peer.len) < 0)
+		row->peer.len = 0;
+	if (getsockname(fd, &row->local.sa, &row->local.len) < 0)
+		row->local.len = 0;
+}
+
+static void
+name_row(struct snapshot_link *row, const struct group *g, const char *user, const struct settings *settings)
+{
+	const char *application = settings ? settings_get(settings, "application_name") : NULL;
+
+	str_copy(row->database, sizeof(row->database), g ? g->database : "");
+	str_copy(row->user, sizeof(row->user), user ? user : "");
+	str_copy(row->application_name, sizeof(row->application_name), application ? application : "");
+}
+
+static void
+take_clients(struct proxy *p, struct mail_snapshot *m)
+{
+	size_t cap = counter_get(&p->n_sessions);
+	const struct session *s;
+
+	m->links = calloc(cap ? cap : 1, sizeof(*m->links));
+	m->failed = m->links == NULL;
+	TAILQ_FOREACH (s, &p->sessions, link) {
+		struct snapshot_link *row;
+
+		if (m->failed || m->n == cap)
+			return;
+		row = &m->links[m->n++];
+		name_row(row, s->pool ? s->pool->group : NULL, s->user, s->settings);
+		take_addresses(row, s->stream.fd);
+		row->state = session_state_label((enum session_state)s->state);
+		row->connect_us = s->connected_us;
+		row->request_us = s->request_us;
+		row->wait_us = s->is_queued ? clock_cached_us() - s->wait_since_us : 0;
+		row->id = s->id;
+		row->link_id = s->backend ? s->backend->id : 0;
+		row->remote_pid = s->cancel_pid;
+		row->proxy = p->index;
+	}
+}
+
+static void
+take_servers(struct proxy *p, struct mail_snapshot *m)
+{
+	size_t cap = counter_get(&p->n_backends);
+	const struct backend *b;
+
+	m->links = calloc(cap ? cap : 1, sizeof(*m->links));
+	m->failed = m->links == NULL;
+	TAILQ_FOREACH (b, &p->backends, link) {
+		struct snapshot_link *row;
+
+		if (m->failed || m->n == cap)
+			return;
+		row = &m->links[m->n++];
+		name_row(row, b->pool->group, b->pool->group->user, b->label);
+		take_addresses(row, b->stream.fd);
+		row->state = b->n_cancels > 0 && b->state == BACKEND_ACTIVE ? "active_cancel"
+		                                                            : backend_state_label((enum backend_state)b->state);
+		row->connect_us = b->connected_us;
+		row->request_us = b->request_us;
+		row->id = b->id;
+		row->link_id = b->session ? b->session->id : 0;
+		row->remote_pid = b->server_pid;
+		row->close_needed = b->retire;
+		row->proxy = p->index;
+	}
+}
+
+static struct snapshot_pool *
+row_of(struct mail_snapshot *m, const struct pool *pool)
+{
+	for (size_t i = 0; pool != NULL && i < m->n; i++)
+		if (m->pools[i].group == pool->group)
+			return &m->pools[i];
+	return NULL;
+}
+
+static void
+count_sessions(struct proxy *p, struct mail_snapshot *m)
+{
+	const struct session *s;
+
+	TAILQ_FOREACH (s, &p->sessions, link) {
+		struct snapshot_pool *row = row_of(m, s->pool);
+
+		if (row == NULL)
+			continue;
+		if (s->is_queued)
+			row->cl_waiting++;
+		else
+			row->cl_active++;
+	}
+}
+
+static void
+count_backend(struct snapshot_pool *row, const struct backend *b)
+{
+	switch ((enum backend_state)b->state) {
+	case BACKEND_CONNECTING:
+	case BACKEND_LOGIN:
+		row->sv_login++;
+		break;
+	case BACKEND_IDLE:
+		row->sv_idle++;
+		break;
+	case BACKEND_ACTIVE:
+	case BACKEND_ABANDONED:
+		if (b->n_cancels > 0)
+			row->sv_active_cancel++;
+		else
+			row->sv_active++;
+		break;
+	case BACKEND_CLEANING:
+		row->sv_tested++;
+		break;
+	case BACKEND_BEING_CANCELED:
+		row->sv_being_canceled++;
+		break;
+	case BACKEND_CLOSED:
+	case BACKEND_STATE_N:
+		break;
+	}
+}
+
+static void
+take_stats(struct snapshot_pool *row, const struct pool_stats *s)
+{
+	row->n_xacts = counter_get(&s->n_xacts);
+	row->n_queries = counter_get(&s->n_queries);
+	row->n_assignments = counter_get(&s->n_assignments);
+	row->n_client_logins = counter_get(&s->n_client_logins);
+	row->bytes_received = counter_get(&s->bytes_received);
+	row->bytes_sent = counter_get(&s->bytes_sent);
+	row->xact_us = counter_get(&s->xact_us);
+	row->query_us = counter_get(&s->query_us);
+	row->wait_us = counter_get(&s->wait_us);
+	row->n_client_parses = counter_get(&s->n_client_parses);
+	row->n_server_parses = counter_get(&s->n_server_parses);
+	row->n_binds = counter_get(&s->n_binds);
+}
+
+static void
+take_pools(struct proxy *p, struct mail_snapshot *m)
+{
+	const struct pool *pool;
+	const struct backend *b;
+
+	m->pools = calloc(HASH_COUNT(p->pools) + 1, sizeof(*m->pools));
+	m->failed = m->pools == NULL;
+	if (m->failed)
+		return;
+	for (pool = p->pools; pool != NULL; pool = pool->hh.next) {
+		struct snapshot_pool *row = &m->pools[m->n++];
+		const struct session *first = TAILQ_FIRST(&pool->waiters);
+
+		row->group = pool->group;
+		row->max_wait_us = first ? clock_cached_us() - first->wait_since_us : 0;
+		take_stats(row, &pool->stats);
+	}
+	count_sessions(p, m);
+	TAILQ_FOREACH (b, &p->backends, link) {
+		struct snapshot_pool *row = row_of(m, b->pool);
+
+		if (row != NULL)
+			count_backend(row, b);
+	}
+}
+
+void
+snapshot_take(struct proxy *p, struct mail_snapshot *m)
+{
+	m->proxy = p->index;
+	switch (m->kind) {
+	case SNAPSHOT_CLIENTS:
+		take_clients(p, m);
+		break;
+	case SNAPSHOT_SERVERS:
+		take_servers(p, m);
+		break;
+	case SNAPSHOT_POOLS:
+		take_pools(p, m);
+		break;
+	}
+	mailbox_post(p->weir->main_mailbox, &m->mail);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: ISC */
+#include "wire/replyq.h"
+
+#include "base/obj.h"
+#include "wire/pgmsg.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void
+replyq_init(struct replyq *q, char tx_status)
+{
+	memset(q, 0, sizeof(*q));
+	q->ring = q->inline_ring;
+	q->cap = REPLYQ_INLINE;
+	q->tx = tx_status;
+}
+
+void
+replyq_fini(struct replyq *q)
+{
+	if (q->ring != q->inline_ring)
+		free(q->ring);
+	q->ring = NULL;
+}
+
+static struct replyq_entry *
+entry_at(struct replyq *q, uint32_t i)
+{
+	return &q->ring[(q->head + i) & (q->cap - 1)];
+}
+
+static bool
+grow(struct replyq *q)
+{
+	struct replyq_entry *ring = malloc(2 * q->cap * sizeof(*ring));
+
+	if (ring == NULL)
+		return false;
+	for (uint32_t i = 0; i < q->n; i++)
+		ring[i] = *entry_at(q, i);
+	if (q->ring != q->inline_ring)
+		free(q->ring);
+	q->ring = ring;
+	q->cap *= 2;
+	q->head = 0;
+	return true;
+}
+
+static bool
+push(struct replyq *q, enum replyq_kind kind, bool hidden)
+{
+	if (q->n >= REPLYQ_MAX || (q->n == q->cap && !grow(q)))
+		return false;
+	*entry_at(q, q->n++) = (struct replyq_entry){(uint8_t)kind, hidden, q->n_ext};
+	q->n_ext = 0;
+	return true;
+}
+
+static void
+pop(struct replyq *q)
+{
+	q->head = (q->head + 1) & (q->cap - 1);
+	q->n--;
+}
+
+/* Takes out entry i, keeping the order of the rest. */
+static void
+remove_at(struct replyq *q, uint32_t i)
+{
+	for (; i > 0; i--)
+		*entry_at(q, i) = *entry_at(q, i - 1);
+	pop(q);
+}
+
+static void
+drop_copy_ends(struct replyq *q)
+{
+	while (q->n > 0 && entry_at(q, 0)->kind == REPLYQ_COPY_END)
+		pop(q);
+}
+
+/* Extended messages sent in the group whose replies come now. */
+static uint32_t
+head_n_ext(struct replyq *q)
+{
+	return q->n > 0 ? entry_at(q, 0)->n_ext : q->n_ext;
+}
+
+/* ---- to the server ---- */
+
+static bool
+sent_while_skipping(struct replyq *q, char fe_type, bool hidden)
+{
+	if (fe_type == FE_SYNC) {
+		q->mode = REPLYQ_NORMAL;
+		return push(q, REPLYQ_SYNC, hidden);
+	}
+	/* a maybe-Sync could have ended the skipping already: then this is answered */
+	if ((fe_type == FE_QUERY || fe_type == FE_FUNCTION_CALL) && q->n_maybe > 0)
+		q->n_maybe++;
+	return true;
+}
+
+bool
+replyq_sent(struct replyq *q, char fe_type, bool hidden)
+{
+	if (q->mode == REPLYQ_SKIPPING)
+		return sent_while_skipping(q, fe_type, hidden);
+	switch (fe_type) {
+	case FE_QUERY:
+	case FE_FUNCTION_CALL:
+		return push(q, REPLYQ_QUERY, hidden);
+	case FE_SYNC:
+		return push(q, REPLYQ_SYNC, hidden);
+	case FE_PARSE:
+	case FE_BIND:
+	case FE_DESCRIBE:
+	case FE_EXECUTE:
+	case FE_CLOSE:
+		if (q->n_ext == UINT32_MAX)
+			return false;
+		q->n_ext++;
+		return true;
+	case FE_COPY_DONE:
+	case FE_COPY_FAIL: {
+		/* the end of a COPY, or stray: then the server ignores it and the next Z drops the entry */
+		uint32_t n_ext = q->n_ext;
+
+		if (q->n == 0 && n_ext == 0)
+			return true;
+		if (!push(q, REPLYQ_COPY_END, hidden))
+			return false;
+		entry_at(q, q->n - 1)->n_ext = n_ext;
+		return true;
+	}
+	default:
+		return true;
+	}
+}
+
+bool
+replyq_sent_barrier(struct replyq *q)
+{
+	return push(q, REPLYQ_BARRIER, true);
+}
+
+/* ---- from the server ---- */
+
+/*
+ * Index of the first entry behind what the open COPY belongs to: 1 for a Query at the head (its Z comes after the
+ * COPY), 0 for the extended protocol (a Sync at the head was read while the COPY was open).
+ */
+static uint32_t
+copy_begin(struct replyq *q)
+{
+	return q->n > 0 && entry_at(q, 0)->kind == REPLYQ_QUERY && q->n_done >= entry_at(q, 0)->n_ext;
+}
+
+/*
+ * Takes out what was sent between the begin of the open COPY and its end. Answers how many units it was, and whether
+ * the open group's extended messages were among it.
+ */
+static uint32_t
+take_copy_entries(struct replyq *q)
+{
+	uint32_t at = copy_begin(q), n_units = 0;
+
+	q->mode = REPLYQ_NORMAL;
+	while (q->n > at) {
+		enum replyq_kind kind = entry_at(q, at)->kind;
+		bool is_ours = entry_at(q, at)->n_ext > 0 && at == 0;
+
+		remove_at(q, at);
+		if (is_ours)
+			q->n_done = 0;
+		if (kind == REPLYQ_COPY_END)
+			return n_units;
+		n_units++;
+	}
+	return n_units;
+}
+
+static void
+skip_to_sync(struct replyq *q)
+{
+	while (q->n > 0 && entry_at(q, 0)->kind != REPLYQ_SYNC)
+		pop(q);
+	q->n_done = 0;
+	if (q->n > 0) {
+		entry_at(q, 0)->n_ext = 0;
+	} else {
+		q->n_ext = 0;
+		q->mode = REPLYQ_SKIPPING;
+	}
+}
+
+static void
+got_error(struct replyq *q)
+{
+	bool in_extended = q->n_done < head_n_ext(q);
+
+	if (q->mode == REPLYQ_COPY_IN) {
+		in_extended = copy_begin(q) == 0;
+		q->n_maybe += take_copy_entries(q);
+	}
+	if (in_extended)
+		skip_to_sync(q);
+}
+
+static void
+got_complete(struct replyq *q)
+{
+	if (q->mode == REPLYQ_COPY_IN) {
+		bool was_extended = copy_begin(q) == 0;
+		uint32_t n_before = q->n;
+
+		(void)take_copy_entries(q); /* all read while the COPY was open: ignored by the server */
+		if (!was_extended || q->n != n_before)
+			return;
+	}
+	if (q->n_done < head_n_ext(q))
+		q->n_done++;
+}
+
+static enum replyq_fate
+got_ready(struct replyq *q, char tx_status)
+{
+	bool hidden;
+
+	drop_copy_ends(q);
+	if (q->n == 0 || (entry_at(q, 0)->kind == REPLYQ_BARRIER && q->n_done == 0)) {
+		if (q->n_maybe == 0)
+			return REPLYQ_UNEXPECTED;
+		q->n_maybe--;
+		q->mode = REPLYQ_NORMAL;
+		q->tx = tx_status;
+		return REPLYQ_FORWARD;
+	}
+	hidden = entry_at(q, 0)->hidden;
+	q->mode = q->mode == REPLYQ_SKIPPING ? REPLYQ_SKIPPING : REPLYQ_NORMAL;
+	q->tx = tx_status;
+	q->n_done = 0;
+	pop(q);
+	drop_copy_ends(q);
+	return hidden ? REPLYQ_HIDE : REPLYQ_FORWARD;
+}
+
+enum replyq_fate
+replyq_got(struct replyq *q, char be_type, char tx_status)
+{
+	enum replyq_fate fate = replyq_is_hidden(q) ? REPLYQ_HIDE : REPLYQ_FORWARD;
+
+	switch (be_type) {
+	case BE_READY:
+		return got_ready(q, tx_status);
+	case BE_ERROR:
+		got_error(q);
+		break;
+	case BE_COPY_IN:
+		q->mode = REPLYQ_COPY_IN;
+		break;
+	case BE_CLOSE_COMPLETE:
+		if (q->n > 0 && entry_at(q, 0)->kind == REPLYQ_BARRIER) {
+			q->n_done = 1;
+			q->n_maybe = 0;
+			break;
+		}
+		/* fallthrough */
+	case BE_PARSE_COMPLETE:
+	case BE_BIND_COMPLETE:
+	case BE_NO_DATA:
+	case BE_ROW_DESCRIPTION: /* of a Describe, where one is due; else of a Query, and then nothing is due */
+		if (q->n_done < head_n_ext(q))
+			q->n_done++;
+		break;
+	case BE_COMMAND_COMPLETE:
+	case BE_EMPTY_QUERY:
+	case BE_PORTAL_SUSPENDED:
+		got_complete(q);
+		break;
+	default:
+		break;
+	}
+	return fate;
+}
+
+bool
+replyq_copy_wants_data(const struct replyq *q)
+{
+	if (q->mode != REPLYQ_COPY_IN)
+		return false;
+	for (uint32_t i = 0; i < q->n; i++)
+		if (q->ring[(q->head + i) & (q->cap - 1)].kind == REPLYQ_COPY_END)
+			return false;
+	return true;
+}

@@ -132,7 +132,7 @@ START_TEST(new_objects_go_to_full_chunks)
 		}
 	}
 	size_t scattered = slab_n_bytes(s);
-	for (int i = 0; i < 200 * N_OBJECTS; i++) {
+	for (int i = 0; i < 100 * N_OBJECTS; i++) {
 		void **o = &objects[rand_r(&seed) % N_OBJECTS];
 		void **n = &objects[rand_r(&seed) % N_OBJECTS];
 		if (*o != NULL && *n == NULL) {

@@ -32,6 +32,7 @@ struct pool {
 	TAILQ_HEAD(, session) waiters; /* oldest first */
 	unsigned n_idle, n_waiting, n_opening, n_backends;
 	struct loop_timer tick;        /* idle timeouts, lifetimes, retries, reserve, min_pool_size */
+	struct loop_task settle_task;  /* free backends and older waiters of other proxies are to be brought together */
 	struct pool_stats stats;
 	UT_hash_handle hh;
 };

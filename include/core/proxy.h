@@ -43,7 +43,7 @@ struct proxy {
 	struct weir *weir;
 	struct loop *loop;
 	struct mailbox *mailbox;
-	struct slab *session_slab, *backend_slab;
+	struct slab *session_slab;
 	TAILQ_HEAD(session_list, session) sessions;
 	TAILQ_HEAD(backend_list, backend) backends;
 	TAILQ_HEAD(cancel_list, cancel) cancels;

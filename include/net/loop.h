@@ -71,7 +71,7 @@ void loop_timer_remove(struct loop *l, struct loop_timer *t);   /* off, and out 
 
 void loop_defer(struct loop *l, struct loop_task *t);
 void loop_cancel_task(struct loop *l, struct loop_task *t);
-void loop_bury(struct loop *l, struct loop_grave *g);
+void loop_bury(struct loop *l, struct loop_grave *g, void (*bury)(struct loop_grave *g));
 
 /* The thread's receive buffer: LOOP_CARRY bytes kept from before, then LOOP_RECV bytes from one receive. */
 #define LOOP_RECV 65536u

@@ -5,6 +5,9 @@
 #include <string.h>
 #include <stringprep.h>
 
+#define PROFILE_MAX 32 /* steps; libidn's has 17 */
+#define GROWTH_MAX 11  /* no text in UTF-8 grows more by NFKC (Unicode's normalization FAQ) */
+
 static bool
 is_ascii(const char *s)
 {
@@ -16,25 +19,43 @@ is_ascii(const char *s)
 }
 
 /*
- * libidn normalises by Unicode 3.2, which RFC 4013 names; the server by its own, newer tables. They differ for five
- * corrected CJK compatibility ideographs and for about 600 compatibility characters added since (squared letters,
- * Arabic mathematical symbols ...): here such a password is used unchanged.
+ * The order of the steps is the server's, not the RFC's: it maps, looks for prohibited and unassigned characters and
+ * at the directions, and normalises last. So libidn's steps are taken as they are, but for the place of one.
+ */
+static void
+profile_fill(Stringprep_profile profile[PROFILE_MAX])
+{
+	size_t n = 0;
+	for (const Stringprep_profile *step = stringprep_saslprep; step->operation != 0 && n < PROFILE_MAX - 2; step++) {
+		if (step->operation != STRINGPREP_NFKC)
+			profile[n++] = *step;
+	}
+	profile[n++] = (Stringprep_profile){.operation = STRINGPREP_NFKC};
+	profile[n] = (Stringprep_profile){0};
+}
+
+/*
+ * libidn knows Unicode 3.2, which the RFC names; the server normalises by newer tables. As both refuse what 3.2 had
+ * not assigned, they differ for five compatibility ideographs only, whose mapping was corrected since.
  */
 enum status
 saslprep(const char *password, struct secret *out)
 {
-	char *prepared = NULL;
-	if (!is_ascii(password)) {
-		int rc = stringprep_profile(password, &prepared, "SASLprep", STRINGPREP_NO_UNASSIGNED);
-		if (rc == STRINGPREP_MALLOC_ERROR)
-			return STATUS_NO_MEM;
-		if (rc != STRINGPREP_OK)
-			prepared = NULL;
-	}
-	const char *text = prepared != NULL && prepared[0] != 0 ? prepared : password;
-	bool ok = secret_set(out, text, strlen(text));
-	if (prepared != NULL)
-		secret_wipe_bytes(prepared, strlen(prepared));
-	free(prepared);
+	size_t n = strlen(password);
+	if (is_ascii(password))
+		return secret_set(out, password, n) ? STATUS_OK : STATUS_NO_MEM;
+
+	Stringprep_profile profile[PROFILE_MAX];
+	profile_fill(profile);
+	size_t cap = n * GROWTH_MAX + 1;
+	char *text = malloc(cap);
+	if (text == NULL)
+		return STATUS_NO_MEM;
+	memcpy(text, password, n + 1);
+	int rc = stringprep(text, cap, STRINGPREP_NO_UNASSIGNED, profile);
+	const char *result = rc == STRINGPREP_OK && text[0] != 0 ? text : password;
+	bool ok = rc != STRINGPREP_MALLOC_ERROR && secret_set(out, result, strlen(result));
+	secret_wipe_bytes(text, cap);
+	free(text);
 	return ok ? STATUS_OK : STATUS_NO_MEM;
 }

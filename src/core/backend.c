@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/secret.h"
 #include "base/str.h"
 #include "core/cancel.h"
@@ -265,11 +264,11 @@ void
 backend_open(struct pool *pool)
 {
 	struct proxy *p = pool->proxy;
-	struct backend *b = slab_alloc(p->backend_slab);
+	struct backend *b = calloc(1, sizeof(*b)); /* not a slab's: it may end in another thread */
 	struct settings *empty = settings_empty();
 
 	if (b == NULL || empty == NULL) {
-		slab_free(p->backend_slab, b);
+		free(b);
 		settings_unref(&empty);
 		group_failed(pool->group, CLOSE_NO_MEMORY, false, "53200", "out of memory");
 		group_return_token(pool->group, true);
@@ -322,8 +321,6 @@ static void
 bury(struct loop_grave *g)
 {
 	struct backend *b = container_of(g, struct backend, grave);
-	struct proxy *p = b->pool->proxy;
-
 	replyq_fini(&b->owed);
 	settings_unref(&b->label);
 	settings_unref(&b->login);
@@ -331,7 +328,7 @@ bury(struct loop_grave *g)
 	free(b->said);
 	secret_wipe_bytes(b->key, sizeof(b->key));
 	b->magic = 0;
-	slab_free(p->backend_slab, b);
+	free(b);
 }
 
 /* Tells the group why no connection could be had, for those who wait. */
@@ -417,7 +414,7 @@ backend_close(struct backend *b, enum close_reason reason, const char *detail)
 	pool->n_backends--;
 	if (s != NULL)
 		session_backend_lost(s, reason, b->said_fatal ? b->said : NULL);
-	loop_bury(p->loop, &b->grave);
+	loop_bury(p->loop, &b->grave, bury);
 	group_return_token(pool->group, was_opening);
 	if (was_opening)
 		pool_open_failed(pool);

@@ -66,7 +66,7 @@ finish(struct cancel *c)
 	counter_add(&c->proxy->n_cancels, (uint64_t)-1);
 	if (c->requester != NULL)
 		cancel_answer(c->proxy, c->requester);
-	loop_bury(c->proxy->loop, &c->grave);
+	loop_bury(c->proxy->loop, &c->grave, bury);
 	if (b != NULL && was_sent)
 		backend_cancel_finished(b);
 }

@@ -12,6 +12,7 @@
 
 static void pool_tick(struct loop_timer *t);
 static void ask_for_more(struct pool *pool);
+static void settle(struct loop_task *t);
 
 /* Makes the tick come no later than that. */
 static void
@@ -39,6 +40,7 @@ pool_get(struct proxy *p, struct group *g)
 	pool->proxy = p;
 	pool->tick.fire = pool_tick;
 	pool->tick.deadline_us = LOOP_NEVER;
+	pool->settle_task.run = settle;
 	TAILQ_INIT(&pool->idle);
 	TAILQ_INIT(&pool->waiters);
 	HASH_ADD_PTR(p->pools, group, pool);
@@ -59,6 +61,7 @@ pool_free_all(struct proxy *p)
 	HASH_ITER (hh, p->pools, pool, next) {
 		invariant(pool->n_backends == 0 && pool->n_waiting == 0);
 		loop_timer_remove(p->loop, &pool->tick);
+		loop_cancel_task(p->loop, &pool->settle_task);
 		HASH_DEL(p->pools, pool);
 		free(pool);
 	}
@@ -207,15 +210,15 @@ hand_over(struct pool *pool, struct backend *b, unsigned to)
 {
 	struct mail_backend *m;
 
-	if (!group_claim_waiter(pool->group, to))
-		return false;
 	m = calloc(1, sizeof(*m));
-	if (m == NULL)
-		return false; /* its waiter is published again with its next change; rather late than lost */
+	/* claimed in any case: without memory its waiter is published again with its next change, rather late than lost */
+	if (!group_claim_waiter(pool->group, to) || m == NULL) {
+		free(m);
+		return false;
+	}
 	m->mail.type = MAIL_BACKEND;
 	m->group = pool->group;
 	m->backend = b;
-	backend_park(b);
 	stream_detach(&b->stream);
 	TAILQ_REMOVE(&pool->proxy->backends, b, link);
 	loop_timer_remove(pool->proxy->loop, &b->timer);
@@ -226,43 +229,58 @@ hand_over(struct pool *pool, struct backend *b, unsigned to)
 	return true;
 }
 
+/* Free ones to those who have waited longest, here or elsewhere. */
+static void
+settle(struct loop_task *t)
+{
+	struct pool *pool = container_of(t, struct pool, settle_task);
+	struct backend *b;
+
+	while ((b = TAILQ_FIRST(&pool->idle)) != NULL) {
+		struct session *s = TAILQ_FIRST(&pool->waiters);
+		int other = group_older_waiter(pool->group, pool->proxy->index, s ? s->wait_since_us : UINT64_MAX);
+
+		if (other >= 0) {
+			pool_lend(pool, (unsigned)other);
+		} else if (s != NULL) {
+			pool_remove_idle(pool, b);
+			serve_first_waiter(pool, b);
+		} else {
+			return;
+		}
+	}
+}
+
 void
 pool_give(struct pool *pool, struct backend *b)
 {
 	struct session *s = TAILQ_FIRST(&pool->waiters);
 	struct group *g = pool->group;
-	int other;
 
-	if (group_is_alone(g) || b->stream.in.len > 0 || b->stream.out.len > 0) {
-		if (s != NULL) {
-			serve_first_waiter(pool, b);
-			return;
-		}
-		backend_park(b);
-		add_idle(pool, b);
+	if (s != NULL && (group_is_alone(g) || group_older_waiter(g, pool->proxy->index, s->wait_since_us) < 0)) {
+		serve_first_waiter(pool, b);
 		return;
 	}
-	if (s != NULL) {
-		other = group_older_waiter(g, pool->proxy->index, s->wait_since_us);
-		if (other < 0 || !hand_over(pool, b, (unsigned)other))
-			serve_first_waiter(pool, b);
-		return;
-	}
-	/* store before looking: a new waiter elsewhere stores first, too, and then looks at our idle count */
 	backend_park(b);
+	/* store before looking: a new waiter elsewhere stores first, too, and then looks at our idle count */
 	add_idle(pool, b);
-	other = group_older_waiter(g, pool->proxy->index, UINT64_MAX);
-	if (other >= 0)
-		pool_lend(pool, (unsigned)other);
+	/* from a task, since b's own bytes may just be looked at */
+	if (!group_is_alone(g) && group_older_waiter(g, pool->proxy->index, s ? s->wait_since_us : UINT64_MAX) >= 0)
+		loop_defer(pool->proxy->loop, &pool->settle_task);
 }
 
 void
 pool_lend(struct pool *pool, unsigned to)
 {
-	struct backend *b = TAILQ_FIRST(&pool->idle);
+	struct backend *b;
 
-	if (b == NULL || b->stream.in.len > 0 || b->stream.out.len > 0)
+	TAILQ_FOREACH (b, &pool->idle, idle_link)
+		if (b->stream.in.len == 0 && b->stream.out.len == 0 && b->stream.error == 0)
+			break;
+	if (b == NULL) {
+		(void)group_claim_waiter(pool->group, to); /* nothing fit for it here; it asks again by itself */
 		return;
+	}
 	pool_remove_idle(pool, b);
 	if (!hand_over(pool, b, to))
 		add_idle(pool, b);

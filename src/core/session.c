@@ -667,16 +667,7 @@ session_unit_done(struct session *s)
 bool
 session_wants_release(const struct session *s)
 {
-	switch ((enum session_state)s->state) {
-	case SESSION_ACTIVE:
-	case SESSION_BRAKED:
-	case SESSION_HELD:
-	case SESSION_LEAVING:
-		break;
-	default:
-		return false;
-	}
-	return s->pool->group->mode != POOL_SESSION && !s->pinned && !s->parse_is_unbound &&
+	return s->state != SESSION_LOGIN_APPLY && s->pool->group->mode != POOL_SESSION && !s->pinned && !s->parse_is_unbound &&
 	       replyq_is_settled(&s->backend->owed) && s->msg_left == 0;
 }
 

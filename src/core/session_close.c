@@ -124,5 +124,5 @@ session_end(struct session *s)
 	counter_add(&p->n_sessions, (uint64_t)-1);
 	counter_add(&p->n_sessions_ended, 1);
 	atomic_fetch_sub(&p->weir->n_clients, 1);
-	loop_bury(p->loop, &s->grave);
+	loop_bury(p->loop, &s->grave, bury);
 }

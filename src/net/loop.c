@@ -258,8 +258,9 @@ run_tasks(struct loop *l)
 }
 
 void
-loop_bury(struct loop *l, struct loop_grave *g)
+loop_bury(struct loop *l, struct loop_grave *g, void (*bury)(struct loop_grave *g))
 {
+	g->bury = bury;
 	g->next = l->graves;
 	l->graves = g;
 }

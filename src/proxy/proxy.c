@@ -200,8 +200,7 @@ proxy_new(struct weir *w, unsigned index)
 	p->loop = loop_new();
 	p->mailbox = mailbox_new(on_mail, p);
 	p->session_slab = slab_new(sizeof(struct session), 0);
-	p->backend_slab = slab_new(sizeof(struct backend), 0);
-	if (p->loop == NULL || p->mailbox == NULL || p->session_slab == NULL || p->backend_slab == NULL ||
+	if (p->loop == NULL || p->mailbox == NULL || p->session_slab == NULL ||
 	    !mailbox_attach(p->mailbox, p->loop))
 		proxy_free(&p);
 	return p;
@@ -267,8 +266,6 @@ proxy_free(struct proxy **pp)
 	mailbox_free(&p->mailbox);
 	if (p->session_slab != NULL)
 		slab_free_all(&p->session_slab);
-	if (p->backend_slab != NULL)
-		slab_free_all(&p->backend_slab);
 	loop_free(&p->loop);
 	free(container_of(p, struct proxy_thread, proxy));
 }

@@ -16,8 +16,8 @@ parse(const char *line, struct cmdline *out)
 	int argc = 0;
 
 	snprintf(text, sizeof text, "%s", line);
-	for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " "))
-		argv[argc++] = word;
+	for (char *rest = text; rest != NULL;)
+		argv[argc++] = strsep(&rest, " ");
 	argv[argc] = NULL;
 	why[0] = '\0';
 	return cmdline_parse(argc, argv, out, why, sizeof why);

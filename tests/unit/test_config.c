@@ -3,6 +3,7 @@
 
 #include "auth/users.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "unit.h"
@@ -139,7 +140,7 @@ START_TEST(malformed_values_change_nothing)
 	}
 	for (size_t i = 0; i + 1 < sizeof cases / sizeof cases[0]; i++) {
 		char before[64];
-		strcpy(before, text_of(fresh, cases[i].name));
+		snprintf(before, sizeof before, "%s", text_of(fresh, cases[i].name));
 		ck_assert_str_eq(text_of(c, cases[i].name), before);
 	}
 	config_unref(&c);

@@ -172,9 +172,9 @@ START_TEST(a_line_too_long_is_an_error)
 	char *text = malloc(sizeof QUIET + n + 64);
 	struct outcome o;
 
-	strcpy(text, QUIET);
+	memcpy(text, QUIET, strlen(QUIET));
 	memset(text + strlen(QUIET), 'v', n);
-	strcpy(text + strlen(QUIET) + n, "\nverbse = 1\n");
+	stpcpy(text + strlen(QUIET) + n, "\nverbse = 1\n");
 	o = load(text);
 	ck_assert_str_eq(o.messages, "t.ini:5: the line is longer than 131072 bytes\n"
 	                             "t.ini:6: unknown setting \"verbse\"; did you mean \"verbose\"?\n");
@@ -396,7 +396,7 @@ START_TEST(so_many_errors_are_counted)
 	struct outcome o;
 
 	for (int i = 0; i < 1000; i++)
-		strcpy(text + 3 * i, "[x\n");
+		memcpy(text + 3 * i, "[x\n", 3);
 	o = load(text);
 	ck_assert_uint_eq(o.n_errors, 1000);
 	ck_assert_ptr_nonnull(strstr(o.messages, "\nand 800 errors more\n"));
@@ -412,7 +412,7 @@ static char folder[64];
 static void
 make_folder(void)
 {
-	strcpy(folder, "/tmp/pgweir-unit-XXXXXX");
+	snprintf(folder, sizeof folder, "/tmp/pgweir-unit-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 }
 
@@ -552,6 +552,50 @@ START_TEST(files_that_are_not_there)
 	ck_assert_ptr_nonnull(o.config);
 	ck_assert_ptr_nonnull(strstr(o.messages, "warning: "));
 	drop(&o);
+}
+END_TEST
+
+static char *
+read_file(const char *path)
+{
+	char *text = NULL;
+	size_t cap = 0;
+	FILE *f = fopen(path, "r");
+
+	ck_assert_msg(f != NULL, "%s: run this from the top of the tree", path);
+	ck_assert_int_gt(getdelim(&text, &cap, '\0', f), 0);
+	fclose(f);
+	return text;
+}
+
+/* The sample must load as it is, and with every default in it uncommented: then nothing changes. */
+START_TEST(the_sample_is_right)
+{
+	char *text = read_file("conf/pgweir.ini"), *p = strstr(text, "All settings with their defaults");
+	struct outcome plain, full;
+	size_t n;
+
+	ck_assert_ptr_nonnull(p);
+	plain = load(text);
+	ck_assert_ptr_nonnull(plain.config);
+	ck_assert_str_eq(plain.messages, "warning: t.ini: [databases] has no entry\n");
+	/* The defaults come last, so they win over what the top of the file sets. */
+	while ((p = strstr(p, "\n;")) != NULL) {
+		if (p[2] >= 'a' && p[2] <= 'z')
+			p[1] = ' ';
+		p += 2;
+	}
+	full = load(text);
+	ck_assert_ptr_nonnull(full.config);
+	const struct setting_info *settings = config_settings(&n);
+	for (size_t i = 0; i < n; i++) {
+		char value[512];
+		config_setting_text(full.config, i, value, sizeof value);
+		ck_assert_str_eq(value, settings[i].default_text);
+	}
+	drop(&plain);
+	drop(&full);
+	free(text);
 }
 END_TEST
 
@@ -698,7 +742,8 @@ main(void)
 		long_values_are_whole, a_line_too_long_is_an_error, quoted_names, entry_grammar, all_keys_of_entries,
 		every_error_is_reported_with_its_place, sections_unknown_or_missing_features, names_of_entries,
 		warnings_let_it_load, settings_that_contradict, odd_bytes, so_many_errors_are_counted, loads_files_and_users,
-		includes_as_if_the_text_stood_there, includes_that_fail, files_that_are_not_there, daemon_needs_a_pidfile,
+		includes_as_if_the_text_stood_there, includes_that_fail, files_that_are_not_there, the_sample_is_right,
+		daemon_needs_a_pidfile,
 		tells_conninfos_from_files, conninfo_makes_a_closed_pool, conninfo_takes_user_and_environment, conninfo_errors,
 	};
 	TCase *tcase = tcase_create("config_file");

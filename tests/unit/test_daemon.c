@@ -24,7 +24,7 @@ static char folder[64], path[80], why[512];
 static void
 make_folder(void)
 {
-	strcpy(folder, "/tmp/pgweir-unit-XXXXXX");
+	snprintf(folder, sizeof folder, "/tmp/pgweir-unit-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 	snprintf(path, sizeof path, "%s/p.pid", folder);
 }

@@ -26,7 +26,7 @@ enum session_schedule { SCHEDULE_LEAST_LOADED, SCHEDULE_ROUND_ROBIN, SCHEDULE_RA
 /* The two sslmode settings. For now clients: DISABLE only; servers: DISABLE, ALLOW, PREFER, all without TLS. */
 enum tls_mode { TLS_DISABLE, TLS_ALLOW, TLS_PREFER, TLS_REQUIRE, TLS_VERIFY_CA, TLS_VERIFY_FULL };
 
-#define SETTING_RESTART 1u   /* flags of a row of settings.def; see there */
+#define SETTING_RESTART 1u /* flags of a row of settings.def; see there */
 #define SETTING_NOT_YET 2u
 #define SETTING_NO_EFFECT 4u
 #define SETTING_MAX_S 1000000000 /* longest time, in seconds */
@@ -85,7 +85,7 @@ void config_unref(struct config **c);
 /* Exact entry, else the fallback, else NULL. Never answers the admin names. */
 const struct database_conf *config_database(const struct config *c, const char *name);
 const struct user_conf *config_user(const struct config *c, const char *name); /* NULL: none */
-bool config_is_admin_name(const char *database);                              /* "pgweir" or "pgbouncer" */
+bool config_is_admin_name(const char *database);                               /* "pgweir" or "pgbouncer" */
 bool config_list_has(const char *comma_list, const char *word);                /* admin_users and the like */
 
 /* Effective values: user over database over global. user may be NULL. */

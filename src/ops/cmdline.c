@@ -14,10 +14,14 @@
 static const char letters[] = ":dhqRu:vV"; /* the first colon: tell a missing value from an unknown option */
 
 static const struct option options[] = {
-	{"check", no_argument, NULL, OPTION_CHECK}, {"daemon", no_argument, NULL, 'd'},
-	{"help", no_argument, NULL, 'h'},           {"quiet", no_argument, NULL, 'q'},
-	{"reboot", no_argument, NULL, 'R'},         {"user", required_argument, NULL, 'u'},
-	{"verbose", no_argument, NULL, 'v'},        {"version", no_argument, NULL, 'V'},
+	{"check", no_argument, NULL, OPTION_CHECK},
+	{"daemon", no_argument, NULL, 'd'},
+	{"help", no_argument, NULL, 'h'},
+	{"quiet", no_argument, NULL, 'q'},
+	{"reboot", no_argument, NULL, 'R'},
+	{"user", required_argument, NULL, 'u'},
+	{"verbose", no_argument, NULL, 'v'},
+	{"version", no_argument, NULL, 'V'},
 	{NULL, 0, NULL, 0},
 };
 
@@ -86,8 +90,9 @@ cmdline_parse(int argc, char **argv, struct cmdline *out, char *why, size_t why_
 			return STATUS_OK;
 	}
 	if (argc - optind != 1) {
-		snprintf(why, why_cap, "%s", argc - optind < 1 ? "the configuration file is missing"
-		                                               : "there is more than one configuration file");
+		snprintf(why, why_cap, "%s",
+		         argc - optind < 1 ? "the configuration file is missing"
+		                           : "there is more than one configuration file");
 		return STATUS_BAD;
 	}
 	out->config = argv[optind];

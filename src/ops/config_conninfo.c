@@ -46,7 +46,7 @@ static void
 refuse_options(const PQconninfoOption *given, struct config_messages *m)
 {
 	static const char *const taken = "host,hostaddr,port,dbname,user,password,client_encoding,application_name,"
-	                                 "sslmode,gssencmode";
+					 "sslmode,gssencmode";
 
 	for (const PQconninfoOption *o = given; o->keyword != NULL; o++) {
 		if (is_given(o->val) && !config_list_has(taken, o->keyword))

@@ -135,7 +135,8 @@ next_pair(struct entry *e, char **cursor, char **key, char **value)
 		p = unquote(p);
 		if (p == NULL || (*p != '\0' && !is_blank(*p))) {
 			/* The value itself may be a password, so it is not shown. */
-			entry_error(e, "%s: %s", *key, p == NULL ? "the closing quote is missing" : "text after the closing quote");
+			entry_error(e, "%s: %s", *key,
+			            p == NULL ? "the closing quote is missing" : "text after the closing quote");
 			return PAIR_BAD;
 		}
 	} else {
@@ -328,7 +329,8 @@ config_entry_add_database(struct config *c, const char *name, char *text, struct
 }
 
 void
-config_entry_add_user(struct config *c, const char *name, char *text, struct config_place where, struct config_messages *m)
+config_entry_add_user(struct config *c, const char *name, char *text, struct config_place where,
+                      struct config_messages *m)
 {
 	struct entry e = {.what = "user", .name = name, .where = where, .messages = m};
 	struct user_conf *u;

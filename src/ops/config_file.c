@@ -180,7 +180,8 @@ add_setting(struct loader *l)
 	if (!find_setting(l->key, &index)) {
 		near = nearest_setting(l->key);
 		if (near != NULL)
-			config_error(l->messages, here(l), "unknown setting \"%s\"; did you mean \"%s\"?", l->key, near);
+			config_error(l->messages, here(l), "unknown setting \"%s\"; did you mean \"%s\"?", l->key,
+			             near);
 		else
 			config_error(l->messages, here(l), "unknown setting \"%s\"", l->key);
 		return;
@@ -267,7 +268,7 @@ static bool
 is_syslog_facility(const char *word)
 {
 	static const char *const words = "auth,authpriv,cron,daemon,ftp,kern,lpr,mail,news,syslog,user,uucp,"
-	                                 "local0,local1,local2,local3,local4,local5,local6,local7";
+					 "local0,local1,local2,local3,local4,local5,local6,local7";
 
 	return config_list_has(words, word);
 }
@@ -291,7 +292,8 @@ check_values(const struct loader *l)
 	if (c->databases == NULL && c->fallback == NULL)
 		config_warning(m, (struct config_place){l->name, 0}, "[databases] has no entry");
 	if (c->auth_file[0] == '\0' && c->auth_type != AUTH_TYPE_ANY)
-		config_warning(m, place_of(l, "auth_type"), "no auth_file is set, so no user is known and none can log in");
+		config_warning(m, place_of(l, "auth_type"),
+		               "no auth_file is set, so no user is known and none can log in");
 }
 
 /* Names that only this machine knows. */

@@ -134,7 +134,7 @@ END_TEST
 
 START_TEST(help_has_every_option)
 {
-	static const char *const words[] = {"-d, --daemon",  "-q, --quiet", "-v, --verbose", "-u, --user=",
+	static const char *const words[] = {"-d, --daemon", "-q, --quiet", "-v, --verbose", "-u, --user=",
 	                                    "-R, --reboot", "--check",     "-V, --version", "-h, --help"};
 	char *text = printed(cmdline_print_help);
 

@@ -185,8 +185,9 @@ END_TEST
 
 START_TEST(quoted_names)
 {
-	struct outcome o = assert_loads(QUIET "[databases]\n\"my ; \"\"db\"\" = [x]\" = port=1\n\"q\"=port=2\na.b-c_d:e=port=3\n"
-	                                      "caf\xc3\xa9 = port=4\n");
+	struct outcome o =
+		assert_loads(QUIET "[databases]\n\"my ; \"\"db\"\" = [x]\" = port=1\n\"q\"=port=2\na.b-c_d:e=port=3\n"
+	                           "caf\xc3\xa9 = port=4\n");
 
 	ck_assert_int_eq(config_database(o.config, "my ; \"db\" = [x]")->port, 1);
 	ck_assert_int_eq(config_database(o.config, "q")->port, 2);
@@ -198,10 +199,11 @@ END_TEST
 
 START_TEST(entry_grammar)
 {
-	struct outcome o = assert_loads(QUIET "[databases]\n"
-	                                      "a = host = h\tport= 7  user ='o''x y' connect_query='set a=''1''; select 2'\r\n"
-	                                      "b=\n"
-	                                      "c = dbname=x'y reserve_pool=3 pool_mode=statement server_lifetime=1.5\n");
+	struct outcome o =
+		assert_loads(QUIET "[databases]\n"
+	                           "a = host = h\tport= 7  user ='o''x y' connect_query='set a=''1''; select 2'\r\n"
+	                           "b=\n"
+	                           "c = dbname=x'y reserve_pool=3 pool_mode=statement server_lifetime=1.5\n");
 	const struct database_conf *d = config_database(o.config, "a");
 
 	ck_assert_str_eq(d->host, "h");
@@ -220,16 +222,16 @@ END_TEST
 
 START_TEST(all_keys_of_entries)
 {
-	struct outcome o =
-		assert_loads(QUIET "[databases]\n"
-	                           "a = dbname=b host=c port=1 user=d password=e connect_query=f client_encoding=g datestyle=h "
-	                           "timezone=i application_name=j pool_size=2 min_pool_size=3 reserve_pool_size=4 "
-	                           "max_db_connections=5 max_db_client_connections=6 pool_mode=session server_lifetime=7 "
-	                           "query_wait_timeout=8\n"
-	                           "[users]\n"
-	                           "u = pool_mode=session pool_size=1 reserve_pool_size=2 max_user_connections=3 "
-	                           "max_user_client_connections=4 query_wait_timeout=5 idle_transaction_timeout=6 "
-	                           "client_idle_timeout=7\n");
+	struct outcome o = assert_loads(
+		QUIET "[databases]\n"
+		      "a = dbname=b host=c port=1 user=d password=e connect_query=f client_encoding=g datestyle=h "
+		      "timezone=i application_name=j pool_size=2 min_pool_size=3 reserve_pool_size=4 "
+		      "max_db_connections=5 max_db_client_connections=6 pool_mode=session server_lifetime=7 "
+		      "query_wait_timeout=8\n"
+		      "[users]\n"
+		      "u = pool_mode=session pool_size=1 reserve_pool_size=2 max_user_connections=3 "
+		      "max_user_client_connections=4 query_wait_timeout=5 idle_transaction_timeout=6 "
+		      "client_idle_timeout=7\n");
 	const struct database_conf *d = config_database(o.config, "a");
 	const struct user_conf *u = config_user(o.config, "u");
 
@@ -302,9 +304,10 @@ END_TEST
 START_TEST(sections_unknown_or_missing_features)
 {
 	/* What follows an unknown section is skipped, not taken for the section before. */
-	assert_refused(QUIET "[database]\nverbose=x\n[databases]\na=port=0\n",
-	               "t.ini:5: unknown section [database]; there are [pgweir] (or [pgbouncer]), [databases] and [users]\n"
-	               "t.ini:8: database \"a\": port: \"0\" is not a whole number from 1 to 65535\n");
+	assert_refused(
+		QUIET "[database]\nverbose=x\n[databases]\na=port=0\n",
+		"t.ini:5: unknown section [database]; there are [pgweir] (or [pgbouncer]), [databases] and [users]\n"
+		"t.ini:8: database \"a\": port: \"0\" is not a whole number from 1 to 65535\n");
 	assert_refused(QUIET "[peers]\n1 = host=h\n", "t.ini:6: peer \"1\": [peers] is not supported yet\n");
 	struct outcome o = assert_loads(QUIET "[peers]\n[users]; comment\n");
 	drop(&o);
@@ -325,7 +328,7 @@ START_TEST(names_of_entries)
 	               "t.ini:6: database \"pgbouncer\": this name is the admin console's\n"
 	               "t.ini:7: database \"pgweir\": this name is the admin console's\n");
 	assert_refused(QUIET "[databases]\n\"\" = port=1\n= port=2\n", "t.ini:6: database with an empty name\n"
-	                                                             "t.ini:7: database with an empty name\n");
+	                                                               "t.ini:7: database with an empty name\n");
 	memset(name, 'n', sizeof name);
 	snprintf(text, sizeof text, QUIET "[databases]\n%.64s=\n[users]\n%.128s=\n", name, name);
 	assert_refused(text, "t.ini:6: database name is longer than 63 bytes\n"
@@ -738,13 +741,31 @@ int
 main(void)
 {
 	const TTest *const tests[] = {
-		reads_a_pgbouncer_ini, later_ones_win_and_sections_come_again, values_are_taken_as_they_are,
-		long_values_are_whole, a_line_too_long_is_an_error, quoted_names, entry_grammar, all_keys_of_entries,
-		every_error_is_reported_with_its_place, sections_unknown_or_missing_features, names_of_entries,
-		warnings_let_it_load, settings_that_contradict, odd_bytes, so_many_errors_are_counted, loads_files_and_users,
-		includes_as_if_the_text_stood_there, includes_that_fail, files_that_are_not_there, the_sample_is_right,
+		reads_a_pgbouncer_ini,
+		later_ones_win_and_sections_come_again,
+		values_are_taken_as_they_are,
+		long_values_are_whole,
+		a_line_too_long_is_an_error,
+		quoted_names,
+		entry_grammar,
+		all_keys_of_entries,
+		every_error_is_reported_with_its_place,
+		sections_unknown_or_missing_features,
+		names_of_entries,
+		warnings_let_it_load,
+		settings_that_contradict,
+		odd_bytes,
+		so_many_errors_are_counted,
+		loads_files_and_users,
+		includes_as_if_the_text_stood_there,
+		includes_that_fail,
+		files_that_are_not_there,
+		the_sample_is_right,
 		daemon_needs_a_pidfile,
-		tells_conninfos_from_files, conninfo_makes_a_closed_pool, conninfo_takes_user_and_environment, conninfo_errors,
+		tells_conninfos_from_files,
+		conninfo_makes_a_closed_pool,
+		conninfo_takes_user_and_environment,
+		conninfo_errors,
 	};
 	TCase *tcase = tcase_create("config_file");
 

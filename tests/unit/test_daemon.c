@@ -350,10 +350,17 @@ int
 main(void)
 {
 	const TTest *const tests[] = {
-		no_pidfile_is_wanted, pidfile_comes_and_goes, pidfile_belongs_to_one, stale_pidfiles_are_overwritten,
-		a_live_pooler_is_respected_and_others_are_not, pidfile_in_a_folder_that_is_not_there,
-		the_starter_exits_when_the_daemon_is_ready, the_starter_fails_when_the_daemon_ends_early,
-		ready_without_fork_is_nothing, root_is_dropped_for_good, limits_rise_as_far_as_they_may,
+		no_pidfile_is_wanted,
+		pidfile_comes_and_goes,
+		pidfile_belongs_to_one,
+		stale_pidfiles_are_overwritten,
+		a_live_pooler_is_respected_and_others_are_not,
+		pidfile_in_a_folder_that_is_not_there,
+		the_starter_exits_when_the_daemon_is_ready,
+		the_starter_fails_when_the_daemon_ends_early,
+		ready_without_fork_is_nothing,
+		root_is_dropped_for_good,
+		limits_rise_as_far_as_they_may,
 		need_counts_clients_and_pools,
 	};
 	TCase *tcase = tcase_create("daemon");

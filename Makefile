@@ -210,7 +210,7 @@ tidy-run: config.mk
 # --- install, clean --------------------------------------------------------------------------------------------------
 .PHONY: install uninstall dist clean distclean help FORCE tidy-run
 MAN := $(wildcard man/*.1 man/*.5)
-CONF := $(wildcard conf/*.ini conf/*.txt conf/*.conf)
+CONF := $(wildcard conf/*)
 
 install: all
 	$(INSTALL) -d '$(DESTDIR)$(bindir)'

@@ -85,7 +85,7 @@ static enum status
 set_debug_level(const struct options *o, const char *argument)
 {
 	static const char *const at_level[] = {"debug_print_parse", "debug_print_plan", "debug_print_rewritten"};
-	int level = atoi(argument); /* as lenient as the server */
+	int level = atoi(argument); /* lint: as lenient as the server */
 	char name[24];
 	snprintf(name, sizeof(name), "debug%d", level);
 	enum status status = set(o, "log_min_messages", level > 0 ? name : "notice");

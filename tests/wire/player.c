@@ -355,7 +355,7 @@ interfere(void *arg)
 
 	for (int i = 0; !atomic_load(&in->stop); i++) {
 		interfere_once(c, i);
-		nanosleep(&(struct timespec){.tv_nsec = 300000}, NULL); /* leave some of the machine to the scenario */
+		nanosleep(&(struct timespec){.tv_nsec = 300000}, NULL); /* lint: leaves the scenario some of the machine */
 	}
 	raw_close(c);
 	return NULL;

@@ -73,11 +73,10 @@ struct setting_row {
 	unsigned flags;
 };
 
-/* clang-format off: it takes the braces of the next one for a block */
+/* The braces of this one would be taken for a block. */
+/* clang-format off */
 #define INFO(name, unit, def, flags, help)                                                                             \
-	{                                                                                                              \
-#name, unit, def, help, ((flags)&SETTING_RESTART) == 0, ((flags)&SETTING_NOT_YET) == 0                 \
-	}
+	{#name, unit, def, help, ((flags) & SETTING_RESTART) == 0, ((flags) & SETTING_NOT_YET) == 0}
 /* clang-format on */
 #define SETTING_INT(name, def, lo, hi, unit, flags, help)                                                              \
 	{INFO(name, unit, def, flags, help), KIND_INT, offsetof(struct config, name), lo, hi, NULL, flags},

@@ -196,7 +196,7 @@ static void
 set_globals(struct config *c, struct config_messages *m)
 {
 	static const char *const pairs[][2] = {
-		{"pool_mode", "transaction"}, {"auth_type", "any"},         {"listen_addr", ""},
+		{"pool_mode", "transaction"}, {"auth_type", "trust"},       {"listen_addr", ""},
 		{"unix_socket_dir", "/tmp"},  {"unix_socket_mode", "0700"},
 	};
 	char why[256];

@@ -291,7 +291,7 @@ check_values(const struct loader *l)
 		             c->syslog_facility);
 	if (c->databases == NULL && c->fallback == NULL)
 		config_warning(m, (struct config_place){l->name, 0}, "[databases] has no entry");
-	if (c->auth_file[0] == '\0' && c->auth_type != AUTH_TYPE_ANY)
+	if (c->auth_file[0] == '\0' && c->auth_type != AUTH_TYPE_ANY && c->auth_type != AUTH_TYPE_TRUST)
 		config_warning(m, place_of(l, "auth_type"),
 		               "no auth_file is set, so no user is known and none can log in");
 }

@@ -661,7 +661,7 @@ START_TEST(conninfo_makes_a_closed_pool)
 
 	ck_assert_str_eq(o.messages, "");
 	ck_assert_int_eq(o.config->pool_mode, POOL_TRANSACTION);
-	ck_assert_int_eq(o.config->auth_type, AUTH_TYPE_ANY);
+	ck_assert_int_eq(o.config->auth_type, AUTH_TYPE_TRUST);
 	ck_assert_str_eq(o.config->listen_addr, "");
 	ck_assert_str_eq(o.config->unix_socket_dir, "/tmp");
 	ck_assert_int_eq(o.config->unix_socket_mode, 0700);

@@ -36,6 +36,7 @@ enum status users_load_text(struct users *u, const char *text, size_t n, const c
 enum status users_add(struct users *u, const char *name, const char *secret) must_check;
 const struct auth_user *users_find(const struct users *u, const char *name); /* NULL: none */
 size_t users_n(const struct users *u);
+const struct auth_user *users_next(const struct users *u, const struct auth_user *after); /* NULL begins, NULL ends */
 
 /*
  * The SCRAM secret to authenticate `name` with: parsed, or derived once with `iterations` from a plain password and

@@ -3,6 +3,7 @@
 
 #include "auth/md5.h"
 #include "base/hash.h"
+#include "base/obj.h"
 #include "base/str.h"
 
 #include <pthread.h>
@@ -130,6 +131,13 @@ size_t
 users_n(const struct users *u)
 {
 	return HASH_COUNT(u->by_name);
+}
+
+const struct auth_user *
+users_next(const struct users *u, const struct auth_user *after)
+{
+	const struct entry *e = after == NULL ? u->by_name : container_of(after, struct entry, user)->hh.next;
+	return e == NULL ? NULL : &e->user;
 }
 
 /* ---- checks ---- */

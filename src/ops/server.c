@@ -171,6 +171,20 @@ on_signal(evutil_socket_t number, short what, void *arg)
 	}
 }
 
+/* SHUTDOWN on the console. */
+static void
+on_shutdown_command(enum weir_phase phase, void *arg)
+{
+	struct server *sv = arg;
+
+	if (phase == WEIR_WAIT_CLIENTS)
+		begin_drain(sv, phase, (uint64_t)sv->weir->config->shutdown_timeout_us, "SHUTDOWN WAIT_FOR_CLIENTS command issued");
+	else if (phase == WEIR_WAIT_SERVERS)
+		begin_drain(sv, phase, 0, "SHUTDOWN WAIT_FOR_SERVERS command issued");
+	else
+		enter_phase(sv, WEIR_STOPPING, "SHUTDOWN command issued");
+}
+
 /* ---- the beginning ---- */
 
 static bool
@@ -254,9 +268,10 @@ start(struct server *sv, char *why, size_t why_cap)
 	sv->weir->resolver = resolver_new((uint64_t)sv->weir->config->dns_max_ttl_us, MAIL_RESOLVED);
 	if (sv->weir->resolver == NULL || !make_main_loop(sv) || !add_signals(sv))
 		return false;
-	sv->admin = admin_new(sv->weir, sv->loop);
+	sv->admin = admin_new(sv->weir, sv->loop, on_shutdown_command, sv);
 	if (sv->admin == NULL || !start_proxies(sv->weir))
 		return false;
+	arm_loop_timer(sv); /* the console has set its first timer */
 	sv->dispatch = dispatch_new(sv->weir, sv->base, why, why_cap);
 	return sv->dispatch != NULL;
 }

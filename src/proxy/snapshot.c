@@ -20,6 +20,24 @@ take_addresses(struct snapshot_link *row, int fd)
 }
 
 static void
+take_buffers(struct snapshot_link *row, const struct stream *s, uint32_t n_message_left)
+{
+	row->n_message_left = n_message_left;
+	row->n_unused = s->in.len;
+	row->n_unsent = s->out.len;
+}
+
+/* The process at the other end of a Unix socket. */
+static uint32_t
+peer_pid(int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 ? (uint32_t)cred.pid : 0;
+}
+
+static void
 name_row(struct snapshot_link *row, const struct group *g, const char *user, const struct settings *settings)
 {
 	const char *application = settings ? settings_get(settings, "application_name") : NULL;
@@ -51,7 +69,8 @@ take_clients(struct proxy *p, struct mail_snapshot *m)
 		row->wait_us = s->is_queued ? clock_cached_us() - s->wait_since_us : 0;
 		row->id = s->id;
 		row->link_id = s->backend ? s->backend->id : 0;
-		row->remote_pid = s->cancel_pid;
+		row->remote_pid = row->peer.len > 0 && addr_is_unix(&row->peer) ? peer_pid(s->stream.fd) : 0;
+		take_buffers(row, &s->stream, s->msg_left);
 		row->proxy = p->index;
 	}
 }
@@ -79,6 +98,7 @@ take_servers(struct proxy *p, struct mail_snapshot *m)
 		row->id = b->id;
 		row->link_id = b->session ? b->session->id : 0;
 		row->remote_pid = b->server_pid;
+		take_buffers(row, &b->stream, b->msg_left);
 		row->close_needed = b->retire;
 		row->proxy = p->index;
 	}

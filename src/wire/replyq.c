@@ -266,7 +266,7 @@ replyq_got(struct replyq *q, char be_type, char tx_status)
 			q->n_maybe = 0;
 			break;
 		}
-		/* fallthrough */
+		__attribute__((fallthrough));
 	case BE_PARSE_COMPLETE:
 	case BE_BIND_COMPLETE:
 	case BE_NO_DATA:

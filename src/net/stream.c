@@ -191,6 +191,8 @@ stream_pump(struct stream *s)
 	for (int i = 0; i < READS_PER_WAKE; i++) {
 		if (s->fd < 0 || s->paused || s->got_eof || s->error != 0 || !s->readable)
 			return;
+		if (s->task.queued)
+			return; /* just resumed: the task offers what was kept before more is received behind it */
 		if (!receive(s))
 			return;
 	}

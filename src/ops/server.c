@@ -188,16 +188,28 @@ on_shutdown_command(enum weir_phase phase, void *arg)
 /* ---- the beginning ---- */
 
 static bool
+add_signal(struct server *sv, size_t i, int number)
+{
+	/* what libevent puts back at the end: a second SIGTERM must not kill us while we clean up */
+	if (signal(number, SIG_IGN) == SIG_ERR)
+		return false;
+	sv->signals[i] = evsignal_new(sv->base, number, on_signal, sv);
+	return sv->signals[i] != NULL && event_add(sv->signals[i], NULL) == 0;
+}
+
+static bool
 add_signals(struct server *sv)
 {
 	static const int numbers[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP};
+	sigset_t all, before;
+	bool ok = signal(SIGPIPE, SIG_IGN) != SIG_ERR;
 
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		sv->signals[i] = evsignal_new(sv->base, numbers[i], on_signal, sv);
-		if (sv->signals[i] == NULL || event_add(sv->signals[i], NULL) != 0)
-			return false;
-	}
-	return signal(SIGPIPE, SIG_IGN) != SIG_ERR;
+	sigfillset(&all); /* one that comes just now is not lost */
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	for (size_t i = 0; ok && i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		ok = add_signal(sv, i, numbers[i]);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return ok;
 }
 
 static bool

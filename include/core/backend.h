@@ -33,6 +33,7 @@ struct said {
 enum backend_chore { CHORE_NONE, CHORE_APPLY, CHORE_VALIDATE, CHORE_ROLLBACK, CHORE_RESET, CHORE_CHECK, CHORE_CONNECT_QUERY };
 
 struct backend_login;
+struct prepared_set;
 struct resolve;
 
 struct backend {
@@ -48,6 +49,9 @@ struct backend {
 	uint32_t n_cancels; /* cancel requests sent and not finished */
 	struct stream stream;
 	struct replyq owed;
+	struct prepared_set *prepared; /* statements that are prepared on it */
+	struct session *unnamed_of;    /* whose its unnamed statement is; compared only, and only with its own session */
+	uint64_t n_units_sent, n_units_done; /* of clients */
 	struct pool *pool;
 	struct session *session; /* BACKEND_ACTIVE */
 	struct settings *label;    /* what it carries beyond its login values */

@@ -6,6 +6,8 @@
 #include "base/secret.h"
 #include "base/str.h"
 #include "core/cancel.h"
+#include "core/prepared.h"
+#include "core/prepared_set.h"
 #include "core/session.h"
 #include "net/resolve.h"
 #include "wire/build.h"
@@ -284,6 +286,7 @@ backend_open(struct pool *pool)
 	b->timer.deadline_us = LOOP_NEVER;
 	b->open_task.run = begin_connect;
 	replyq_init(&b->owed, TX_IDLE);
+	b->owed.settle = prepared_settle;
 	stream_init(&b->stream, p->loop, &backend_ops, true);
 	TAILQ_INSERT_TAIL(&p->backends, b, link);
 	counter_add(&p->n_backends, 1);
@@ -321,7 +324,7 @@ static void
 bury(struct loop_grave *g)
 {
 	struct backend *b = container_of(g, struct backend, grave);
-	replyq_fini(&b->owed);
+	prepared_set_free(&b->prepared);
 	settings_unref(&b->label);
 	settings_unref(&b->login);
 	settings_unref(&b->applying);
@@ -400,6 +403,8 @@ backend_close(struct backend *b, enum close_reason reason, const char *detail)
 	} else {
 		say_goodbye(b);
 	}
+	/* what it will never answer is undone while its session is still there */
+	replyq_fini(&b->owed);
 	b->session = NULL;
 	cancel_forget_backend(b);
 	if (b->resolve != NULL)

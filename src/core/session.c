@@ -664,6 +664,15 @@ session_unit_done(struct session *s)
 	session_step(s, EV_UNIT_DONE, NULL);
 }
 
+void
+session_pin(struct session *s)
+{
+	if (s->pinned)
+		return;
+	s->pinned = true;
+	counter_add(&s->proxy->n_pinned, 1);
+}
+
 bool
 session_wants_release(const struct session *s)
 {

@@ -6,7 +6,9 @@
 #include "base/secret.h"
 #include "base/str.h"
 #include "core/backend.h"
+#include "core/prepared.h"
 #include "core/session.h"
+#include "core/statement.h"
 #include "wire/build.h"
 
 #include <stdio.h>
@@ -92,6 +94,10 @@ bury(struct loop_grave *g)
 	struct session *s = container_of(g, struct session, grave);
 
 	settings_unref(&s->settings);
+	settings_unref(&s->meaning);
+	settings_unref(&s->meaning_of);
+	names_free(&s->names);
+	unnamed_free(&s->unnamed);
 	free(s->user);
 	free(s->close_detail);
 	free(s->close_said);

@@ -17,6 +17,7 @@ Throughput and CPU (the default):
   --systems LIST   with commas                              [${SYSTEMS[*]}]
   --clients LIST   [${CLIENTS[*]}]
   --modes LIST     pgbench's -M: simple, extended, prepared [${MODES[*]}]
+  --skip LIST      SYSTEM:CLIENTS that take too long to connect, as direct:1000
   --script NAME    pgbench's -b, or a file                  [$SCRIPT]
   --rounds N       measured runs of each cell               [$ROUNDS]
   --discard N      runs before them that do not count       [$DISCARD]
@@ -42,6 +43,7 @@ TEXT
 SYSTEMS=(pgweir pgbouncer haproxy direct)
 CLIENTS=(16 64 250 1000)
 MODES=(simple extended)
+SKIP=
 SCRIPT=select-only
 ROUNDS=3
 DISCARD=1
@@ -85,6 +87,7 @@ parse_value()
 	--systems) IFS=, read -ra SYSTEMS <<< "$2" ;;
 	--clients) IFS=, read -ra CLIENTS <<< "$2" ;;
 	--modes) IFS=, read -ra MODES <<< "$2" ;;
+	--skip) SKIP=,$2, ;;
 	--script) SCRIPT=$2 ;;
 	--report) WHAT=report OUT=$2 ;;
 	--out) OUT=$2 ;;
@@ -322,7 +325,11 @@ measure_load()
 			for clients in "${CLIENTS[@]}"; do
 				for name in "${SYSTEMS[@]}"; do
 					announce "$mode, $clients clients, $name:"
-					load_cell "$round" "$name" "$mode" "$clients"
+					if [[ $SKIP == *",$name:$clients,"* ]]; then
+						echo skipped
+					else
+						load_cell "$round" "$name" "$mode" "$clients"
+					fi
 				done
 			done
 		done

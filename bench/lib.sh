@@ -46,9 +46,9 @@ bench_begin()
 	local parent=${TMPDIR:-/tmp} group
 
 	trap bench_end EXIT
-	trap 'exit 129' HUP
 	trap 'exit 130' INT
-	trap 'exit 143' TERM
+	trap 'echo "stopped by SIGHUP" >&2; exit 129' HUP
+	trap 'echo "stopped by SIGTERM" >&2; exit 143' TERM
 	pg_find
 	bench_find_user
 	# A Unix socket's path has room for 107 bytes, and the servers' user
@@ -382,29 +382,41 @@ process_cpu_share()
 # pgbench_run OUT CLIENTS SECONDS ARGUMENT...: a run that measures for about
 # SECONDS. pgbench's -T counts from its start, its figures count from the
 # moment when all clients are connected; so it is told a longer time, by what
-# ten clients need to connect. Leaves RUN_FROM and RUN_TO, times safely inside
-# of what was measured, OUT.out and OUT.err, and with -l OUT.log.*. Fails when
-# pgbench does, or one of its clients, or when connecting left no time.
+# ten clients need to connect, and once more with more of it when that was too
+# short. Leaves RUN_FROM and RUN_TO, times safely inside of what was measured,
+# OUT.out and OUT.err, and with -l OUT.log.*. Fails when pgbench does, or one of
+# its clients, or when connecting left no time.
 pgbench_run()
 {
-	local out=$1 clients=$2 seconds=$3 begin total
+	local out=$1 clients=$2 seconds=$3 connecting factor
 	shift 3
 
 	[[ " $* " != *" -l "* ]] || set -- --log-prefix="$out.log" "$@"
 	bench_run pgbench -n -t 1 -c 10 "$@" > "$out.out" 2> "$out.err" || return 1
+	connecting=$(pgbench_field "$out.out" connecting)
+	for factor in 1.2 3; do
+		pgbench_timed_run "$out" "$clients" "$(awk -v ms="$connecting" -v n="$clients" \
+			-v t="$seconds" -v factor="$factor" \
+			'BEGIN { print int(t + ms / 1e4 * n * factor + 0.9) }')" "$@" || return 1
+		awk -v from="$RUN_FROM" -v to="$RUN_TO" -v t="$seconds" \
+			-v n="$(pgbench_field "$out.out" transactions)" \
+			'BEGIN { exit to - from < t / 2 || n == 0 }' && return 0
+	done
+	echo "error: connecting left no time to measure" >> "$out.err"
+	return 1
+}
+
+pgbench_timed_run()
+{
+	local out=$1 clients=$2 total=$3 begin=$EPOCHREALTIME
+	shift 3
+
 	rm -f "$out".log.*
-	total=$(awk -v ms="$(pgbench_field "$out.out" connecting)" -v n="$clients" \
-		-v t="$seconds" 'BEGIN { print int(t + ms / 1e4 * n * 1.2 + 0.9) }')
-	begin=$EPOCHREALTIME
 	bench_run pgbench -n -T "$total" -c "$clients" "$@" > "$out.out" 2> "$out.err" ||
 		return 1
 	RUN_FROM=$(awk -v begin="$begin" -v ms="$(pgbench_field "$out.out" connecting)" \
 		'BEGIN { printf "%.6f", begin + ms / 1000 + 0.1 }')
 	RUN_TO=$(awk -v begin="$begin" -v t="$total" 'BEGIN { printf "%.6f", begin + t - 0.1 }')
-	awk -v from="$RUN_FROM" -v to="$RUN_TO" -v t="$seconds" \
-		'BEGIN { exit to - from < t / 2 }' && return 0
-	echo "connecting left no time to measure" >> "$out.err"
-	return 1
 }
 
 # pgbench_field FILE NAME: one figure of pgbench's report.

@@ -52,11 +52,14 @@ on_ready(void)
 static int
 run(const struct cmdline *cl, struct config *c, const struct config_messages *m)
 {
-	char why[256] = "";
+	char why[256] = "", limits_why[256];
+	enum status limits;
 	int status;
 
 	if (cl->daemon && daemon_fork(why, sizeof(why)) != STATUS_OK)
 		return fail(why);
+	/* before root is dropped: only root may raise the hard limit */
+	limits = daemon_raise_nofile(daemon_need_nofile(c), limits_why, sizeof(limits_why));
 	if (daemon_drop_root(cl->user ? cl->user : c->user, why, sizeof(why)) != STATUS_OK)
 		return fail(why);
 	if (!open_logs(c, cl))
@@ -64,8 +67,10 @@ run(const struct cmdline *cl, struct config *c, const struct config_messages *m)
 	if (daemon_write_pidfile(c->pidfile, why, sizeof(why)) != STATUS_OK)
 		return fail(why);
 	config_messages_log(m);
-	if (daemon_raise_nofile(daemon_need_nofile(c), why, sizeof(why)) != STATUS_OK)
-		log_event(LOG_WARN_, "limits", LOG_S("msg", why));
+	if (limits != STATUS_OK)
+		log_event(LOG_WARN_, "limits", LOG_S("msg", limits_why));
+	if (cl->reboot)
+		log_event(LOG_WARN_, "reboot", LOG_S("msg", "-R: taking over from a running process is not supported yet"));
 	if (cl->quiet)
 		log_set_stderr(false);
 	status = server_run(&c, on_ready);

@@ -62,14 +62,15 @@ const uint8_t *scram_server_client_key(const struct scram_server *x);
 struct scram_error {
 	const char *sqlstate;
 	const char *message;
-	char detail[120]; /* "": none */
+	char detail[128]; /* "": none */
 };
 const struct scram_error *scram_server_error(const struct scram_server *x);
 
 /* Client role: one login to one server. Either a password or (client_key + server_key, pass-through) is used. */
 struct scram_client;
 struct scram_client *scram_client_new(const char *password); /* NULL: no memory */
-struct scram_client *scram_client_new_keys(const uint8_t client_key[SCRAM_KEY_LEN], const uint8_t server_key[SCRAM_KEY_LEN]);
+struct scram_client *scram_client_new_keys(const uint8_t client_key[SCRAM_KEY_LEN],
+                                           const uint8_t server_key[SCRAM_KEY_LEN]);
 void scram_client_free(struct scram_client **x);
 /* client-first-message, the data of the SASLInitialResponse, appended to out. */
 enum status scram_client_first(struct scram_client *x, struct buf *out) must_check;

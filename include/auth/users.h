@@ -30,8 +30,8 @@ void users_free(struct users **u);
  * why; what stood before it may have been added.
  */
 enum status users_load_file(struct users *u, const char *path, char *why, size_t why_cap) must_check;
-enum status users_load_text(struct users *u, const char *text, size_t n, const char *path, char *why, size_t why_cap)
-	must_check;
+enum status users_load_text(struct users *u, const char *text, size_t n, const char *path, char *why,
+                            size_t why_cap) must_check;
 /* A later one of the same name wins, and ends what users_find() answered before. STATUS_TOO_BIG: over the limits above. */
 enum status users_add(struct users *u, const char *name, const char *secret) must_check;
 const struct auth_user *users_find(const struct users *u, const char *name); /* NULL: none */
@@ -42,8 +42,8 @@ const struct auth_user *users_next(const struct users *u, const struct auth_user
  * The SCRAM secret to authenticate `name` with: parsed, or derived once with `iterations` from a plain password and
  * cached; for an unknown user, an empty or an md5 secret a mock one (same cost), *is_mock = true.
  */
-enum status users_scram_secret(struct users *u, const char *name, uint32_t iterations, struct scram_secret *out, bool *is_mock)
-	must_check;
+enum status users_scram_secret(struct users *u, const char *name, uint32_t iterations, struct scram_secret *out,
+                               bool *is_mock) must_check;
 
 /*
  * Checks a cleartext password against any kind of secret. Every wrong one, and every unknown user (user == NULL), costs

@@ -27,7 +27,7 @@ const uint8_t *reader_bytes(struct reader *r, size_t n);
 
 /* The functions below take the body of a message (after the five header bytes). */
 
-struct error_fields { /* ErrorResponse / NoticeResponse; absent fields are NULL, of any peer */
+struct error_fields {         /* ErrorResponse / NoticeResponse; absent fields are NULL, of any peer */
 	const char *severity; /* 'V' if present, else 'S' */
 	const char *sqlstate;
 	const char *message;

@@ -74,14 +74,14 @@
  * Sizes. The server's MAX_STARTUP_PACKET_LENGTH, 10000, does not count the packet's own length word.
  * A length field counts itself but not the type byte.
  */
-#define STARTUP_MAX 10004u              /* bytes of a whole first packet */
-#define MSG_HEADER 5u                   /* type byte + int32 length */
-#define MSG_LEN_MAX 0x40000002u         /* length field of the largest message a server can build (1 GiB StringInfo) */
+#define STARTUP_MAX 10004u               /* bytes of a whole first packet */
+#define MSG_HEADER 5u                    /* type byte + int32 length */
+#define MSG_LEN_MAX 0x40000002u          /* length field of the largest message a server can build (1 GiB StringInfo) */
 #define MSG_CLIENT_LARGE_MAX 0x3ffffffeu /* length field from a client: PQ_LARGE_MESSAGE_LIMIT */
-#define MSG_CLIENT_SMALL_MAX 10000u     /* PQ_SMALL_MESSAGE_LIMIT */
-#define MSG_AUTH_MAX 65535u             /* PG_MAX_AUTH_TOKEN_LENGTH: a password message */
-#define MSG_SASL_MAX 1024u              /* PG_MAX_SASL_MESSAGE_LENGTH: a SASL message */
-#define KEY_SECRET_MIN 4u               /* secret of BackendKeyData and CancelRequest; exactly this many in 3.0 */
-#define KEY_SECRET_MAX 256u             /* in 3.2 */
+#define MSG_CLIENT_SMALL_MAX 10000u      /* PQ_SMALL_MESSAGE_LIMIT */
+#define MSG_AUTH_MAX 65535u              /* PG_MAX_AUTH_TOKEN_LENGTH: a password message */
+#define MSG_SASL_MAX 1024u               /* PG_MAX_SASL_MESSAGE_LENGTH: a SASL message */
+#define KEY_SECRET_MIN 4u                /* secret of BackendKeyData and CancelRequest; exactly this many in 3.0 */
+#define KEY_SECRET_MAX 256u              /* in 3.2 */
 
 #endif

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum startup_kind {
-	STARTUP_LOGIN,  /* protocol 3.x */
+	STARTUP_LOGIN, /* protocol 3.x */
 	STARTUP_CANCEL,
 	STARTUP_SSL,
 	STARTUP_GSSENC,
@@ -26,15 +26,15 @@ enum startup_kind {
 
 struct startup_packet {
 	enum startup_kind kind;
-	uint32_t len;       /* bytes of the whole packet */
-	uint32_t protocol;  /* as asked, e.g. 0x00030002; also set when the answer is STATUS_REFUSED */
+	uint32_t len;      /* bytes of the whole packet */
+	uint32_t protocol; /* as asked, e.g. 0x00030002; also set when the answer is STATUS_REFUSED */
 	/* STARTUP_LOGIN: name\0value\0 ... of the packet, inside the caller's bytes; each string is terminated */
 	const char *params;
 	size_t params_len;
 	/* STARTUP_CANCEL */
 	uint32_t cancel_pid;
 	const uint8_t *cancel_secret;
-	uint32_t cancel_secret_len; /* 4..256 */
+	uint32_t cancel_secret_len;        /* 4..256 */
 	char refusal[STARTUP_REFUSAL_MAX]; /* backs *why of STATUS_REFUSED */
 };
 
@@ -73,7 +73,8 @@ bool startup_is_protocol_option(const char *name);
  * startup parameters. Anything else is STATUS_BAD with the server's message in why (SQLSTATE 42601), after some
  * settings may have been reported. on_setting answers false to stop (STATUS_NO_MEM).
  */
-enum status startup_split_options(const char *options, bool (*on_setting)(const char *name, const char *value, void *arg),
-                                  void *arg, char *why, size_t why_cap) must_check;
+enum status startup_split_options(const char *options,
+                                  bool (*on_setting)(const char *name, const char *value, void *arg), void *arg,
+                                  char *why, size_t why_cap) must_check;
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "auth/md5.h"
 
-#include "base/secret.h"
-
 #include <openssl/evp.h>
 #include <string.h>
+
+#include "base/secret.h"
 
 #define MD5_BYTES 16
 

@@ -26,7 +26,8 @@ static void
 profile_fill(Stringprep_profile profile[PROFILE_MAX])
 {
 	size_t n = 0;
-	for (const Stringprep_profile *step = stringprep_saslprep; step->operation != 0 && n < PROFILE_MAX - 2; step++) {
+	for (const Stringprep_profile *step = stringprep_saslprep; step->operation != 0 && n < PROFILE_MAX - 2;
+	     step++) {
 		if (step->operation != STRINGPREP_NFKC)
 			profile[n++] = *step;
 	}

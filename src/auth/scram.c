@@ -2,16 +2,16 @@
 /* Keys and stored secrets of SCRAM-SHA-256. */
 #include "auth/scram.h"
 
-#include "auth/saslprep.h"
-#include "auth/scram_parts.h"
-#include "base/obj.h"
-#include "base/secret.h"
-
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 #include <pthread.h>
 #include <string.h>
+
+#include "auth/saslprep.h"
+#include "auth/scram_parts.h"
+#include "base/obj.h"
+#include "base/secret.h"
 
 #define OWN_SALT_LEN 16
 
@@ -85,8 +85,8 @@ scram_derive_keys(const char *password, const uint8_t *salt, size_t salt_len, ui
 	enum status status = saslprep(password, &prepared);
 	if (status != STATUS_OK)
 		return status;
-	bool ok = PKCS5_PBKDF2_HMAC(prepared.text, (int)prepared.len, salt, (int)salt_len, (int)iterations, EVP_sha256(),
-	                            sizeof(salted), salted) == 1 &&
+	bool ok = PKCS5_PBKDF2_HMAC(prepared.text, (int)prepared.len, salt, (int)salt_len, (int)iterations,
+	                            EVP_sha256(), sizeof(salted), salted) == 1 &&
 	          scram_hmac(salted, client_label, strlen(client_label), client_key) &&
 	          scram_hmac(salted, server_label, strlen(server_label), server_key);
 	secret_fini(&prepared);
@@ -139,7 +139,8 @@ scram_secret_parse(const char *text, struct scram_secret *out)
 	if (strncmp(text, secret_prefix, prefix_len) != 0)
 		return STATUS_BAD;
 	text += prefix_len;
-	if (!take_until(&text, ':', &iterations) || !take_until(&text, '$', &salt) || !take_until(&text, ':', &stored_key))
+	if (!take_until(&text, ':', &iterations) || !take_until(&text, '$', &salt) ||
+	    !take_until(&text, ':', &stored_key))
 		return STATUS_BAD;
 	struct scram_text server_key = {text, strlen(text)};
 	if (!parse_iterations(iterations, &out->iterations) ||
@@ -167,7 +168,7 @@ scram_secret_derive(const char *password, uint32_t iterations, struct scram_secr
 	if (RAND_bytes(out->salt, OWN_SALT_LEN) != 1)
 		return STATUS_NO_MEM;
 	enum status status =
-	    scram_derive_keys(password, out->salt, out->salt_len, iterations, client_key, out->server_key);
+		scram_derive_keys(password, out->salt, out->salt_len, iterations, client_key, out->server_key);
 	if (status == STATUS_OK && !scram_hash(client_key, out->stored_key))
 		status = STATUS_NO_MEM;
 	secret_wipe_bytes(client_key, sizeof(client_key));
@@ -179,9 +180,8 @@ scram_secret_check(const struct scram_secret *secret, const char *password)
 {
 	uint8_t client_key[SCRAM_KEY_LEN], server_key[SCRAM_KEY_LEN];
 	enum status status =
-	    scram_derive_keys(password, secret->salt, secret->salt_len, secret->iterations, client_key, server_key);
-	bool same = status == STATUS_OK &&
-	            secret_equal(secret->server_key, SCRAM_KEY_LEN, server_key, SCRAM_KEY_LEN);
+		scram_derive_keys(password, secret->salt, secret->salt_len, secret->iterations, client_key, server_key);
+	bool same = status == STATUS_OK && secret_equal(secret->server_key, SCRAM_KEY_LEN, server_key, SCRAM_KEY_LEN);
 	secret_wipe_bytes(client_key, sizeof(client_key));
 	secret_wipe_bytes(server_key, sizeof(server_key));
 	return same;

@@ -2,13 +2,13 @@
 /* SCRAM-SHA-256 without channel binding, the role of the client towards a server. */
 #include "auth/scram.h"
 
-#include "auth/scram_parts.h"
-#include "base/obj.h"
-#include "base/secret.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "auth/scram_parts.h"
+#include "base/obj.h"
+#include "base/secret.h"
 
 enum client_stage { STAGE_START, STAGE_WANT_CHALLENGE, STAGE_WANT_VERDICT, STAGE_DONE };
 
@@ -192,7 +192,8 @@ scram_client_verify(struct scram_client *x, const uint8_t *msg, size_t n)
 	uint8_t claimed[SCRAM_KEY_LEN], expected[SCRAM_KEY_LEN];
 	size_t claimed_len;
 	char name;
-	if (x->stage != STAGE_WANT_VERDICT || !scram_take_attribute(&rest, &name, &value) || (name != 'v' && name != 'e'))
+	if (x->stage != STAGE_WANT_VERDICT || !scram_take_attribute(&rest, &name, &value) ||
+	    (name != 'v' && name != 'e'))
 		return STATUS_BAD;
 	if (name == 'e')
 		return STATUS_REFUSED;

@@ -2,14 +2,14 @@
 /* SCRAM-SHA-256 without channel binding, the role of the server towards a client. */
 #include "auth/scram.h"
 
-#include "auth/scram_parts.h"
-#include "base/obj.h"
-#include "base/secret.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "auth/scram_parts.h"
+#include "base/obj.h"
+#include "base/secret.h"
 
 #define SQLSTATE_PROTOCOL_VIOLATION "08P01"
 #define SQLSTATE_NOT_SUPPORTED "0A000"
@@ -160,10 +160,9 @@ read_gs2_header(struct scram_server *x, struct scram_text *rest)
 {
 	char shown[8];
 	if (next_is(*rest, 'p'))
-		return refuse(x, SQLSTATE_PROTOCOL_VIOLATION,
-		              "client selected SCRAM-SHA-256 without channel binding, but the SCRAM message includes "
-		              "channel binding data",
-		              "%s", "");
+		return malformed(
+			x, "The client selected SCRAM-SHA-256 without channel binding, but the SCRAM message includes "
+			   "channel binding data.");
 	/* 'y' is a client that could bind a channel and believes that we can't: right, as only the plain one is offered */
 	if (!next_is(*rest, 'n') && !next_is(*rest, 'y'))
 		return malformed(x, "Unexpected channel-binding flag \"%s\".", show_next(*rest, shown));
@@ -173,7 +172,8 @@ read_gs2_header(struct scram_server *x, struct scram_text *rest)
 		return malformed(x, "Comma expected, but found character \"%s\".", show_next(*rest, shown));
 	skip_one(rest);
 	if (next_is(*rest, 'a'))
-		return refuse(x, SQLSTATE_NOT_SUPPORTED, "client uses authorization identity, but it is not supported", "%s", "");
+		return refuse(x, SQLSTATE_NOT_SUPPORTED, "client uses authorization identity, but it is not supported",
+		              "%s", "");
 	if (!next_is(*rest, ','))
 		return malformed(x, "Unexpected attribute \"%s\" in client-first-message.", show_next(*rest, shown));
 	skip_one(rest);

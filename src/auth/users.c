@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 #include "auth/users.h"
 
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "auth/md5.h"
 #include "base/hash.h"
 #include "base/obj.h"
 #include "base/str.h"
-
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum secret_kind { SECRET_NONE, SECRET_PLAIN, SECRET_MD5, SECRET_SCRAM };
 
@@ -65,8 +65,7 @@ users_free(struct users **u)
 	struct entry *e, *next;
 	if (*u == NULL)
 		return;
-	HASH_ITER(hh, (*u)->by_name, e, next)
-	{
+	HASH_ITER (hh, (*u)->by_name, e, next) {
 		HASH_DEL((*u)->by_name, e);
 		entry_free(e);
 	}

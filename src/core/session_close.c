@@ -123,7 +123,7 @@ session_end(struct session *s)
 		HASH_DEL(p->sessions_by_key, s);
 	login_free(&s->login);
 	loop_timer_remove(p->loop, &s->timer);
-	if (s->stream.fd >= 0)
+	if (s->stream.fd >= 0 && s->close_reason != CLOSE_TO_CONSOLE) /* there others read on */
 		drain_socket(s->stream.fd);
 	stream_close(&s->stream);
 	TAILQ_REMOVE(&p->sessions, s, link);

@@ -61,7 +61,7 @@ static const struct admin_command commands[] = {
 	{"SHOW DATABASES", "", ADMIN_MAY_SHOW, 0, admin_show_databases},
 	{"SHOW USERS", "", ADMIN_MAY_SHOW, 0, admin_show_users},
 	{"SHOW PROXIES", "", ADMIN_MAY_SHOW, 0, admin_show_proxies},
-	{"SHOW LISTS", "", ADMIN_MAY_SHOW, ASK_CLIENTS, admin_show_lists},
+	{"SHOW LISTS", "", ADMIN_MAY_SHOW, 0, admin_show_lists},
 	{"SHOW CONFIG", "", ADMIN_MAY_SHOW, 0, admin_show_config},
 	{"SHOW STATE", "", ADMIN_MAY_SHOW, 0, admin_show_state},
 	{"SHOW PEERS", "", ADMIN_MAY_SHOW, 0, NULL},
@@ -100,7 +100,7 @@ admin_help(struct buf *b)
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		const struct admin_command *c = &commands[i];
 
-		if (c->run != NULL)
+		if (c->run != NULL && c->run != admin_show_parameter && c->run != admin_set) /* those are for drivers */
 			buf_printf(b, "\n\t%s%s%s", c->words, c->argument[0] != '\0' ? " " : "", c->argument);
 	}
 }

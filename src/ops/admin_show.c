@@ -10,8 +10,6 @@
 #include "wire/build.h"
 #include "wire/pgmsg.h"
 
-#include <string.h>
-
 void
 admin_show_version(struct admin_call *call)
 {
@@ -127,26 +125,15 @@ list_row(struct reply *r, const char *name, uint64_t n)
 	reply_uint(r, n);
 }
 
-static uint64_t
-count_logins(const struct ask *a)
+static void
+count_groups(struct weir *w, unsigned *n_groups, uint64_t *n_logged_in)
 {
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < a->n; i++)
-		for (size_t k = 0; k < a->answer[i]->n; k++)
-			n += strcmp(a->answer[i]->links[k].state, "login") == 0;
-	return n;
-}
-
-static unsigned
-count_groups(struct weir *w)
-{
-	unsigned n;
-
 	pthread_mutex_lock(&w->shared.lock);
-	n = w->shared.n_groups;
+	*n_groups = w->shared.n_groups;
+	*n_logged_in = 0;
+	for (const struct tally *t = w->shared.databases; t != NULL; t = t->hh.next)
+		*n_logged_in += t->n_clients;
 	pthread_mutex_unlock(&w->shared.lock);
-	return n;
 }
 
 /* Memory of those who leave is given back, not kept for the next one: free_clients and free_servers are 0. */
@@ -155,9 +142,11 @@ admin_show_lists(struct admin_call *call)
 {
 	static const struct reply_column columns[] = {{"list", REPLY_TEXT}, {"items", REPLY_INT4}};
 	struct weir *w = call->weir;
-	uint64_t n_sessions = 0, n_backends = 0;
+	uint64_t n_sessions = 0, n_backends = 0, n_logged_in;
+	unsigned n_groups;
 	struct reply r;
 
+	count_groups(w, &n_groups, &n_logged_in);
 	for (unsigned i = 0; i < w->n_proxies; i++) {
 		n_sessions += counter_get(&w->proxies[i]->n_sessions);
 		n_backends += counter_get(&w->proxies[i]->n_backends);
@@ -166,11 +155,11 @@ admin_show_lists(struct admin_call *call)
 	list_row(&r, "databases", admin_n_databases(call));
 	list_row(&r, "users", admin_n_users(call));
 	list_row(&r, "peers", 0);
-	list_row(&r, "pools", count_groups(w) + 1u); /* and the console's */
+	list_row(&r, "pools", n_groups + 1u); /* and the console's */
 	list_row(&r, "peer_pools", 0);
 	list_row(&r, "free_clients", 0);
 	list_row(&r, "used_clients", n_sessions + call->n_consoles);
-	list_row(&r, "login_clients", count_logins(call->ask));
+	list_row(&r, "login_clients", n_sessions > n_logged_in ? n_sessions - n_logged_in : 0);
 	list_row(&r, "free_servers", 0);
 	list_row(&r, "used_servers", n_backends);
 	reply_end(&r);

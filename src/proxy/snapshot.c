@@ -91,8 +91,7 @@ take_servers(struct proxy *p, struct mail_snapshot *m)
 		row = &m->links[m->n++];
 		name_row(row, b->pool->group, b->pool->group->user, b->label);
 		take_addresses(row, b->stream.fd);
-		row->state = b->n_cancels > 0 && b->state == BACKEND_ACTIVE ? "active_cancel"
-		                                                            : backend_state_label((enum backend_state)b->state);
+		row->state = backend_state_label((enum backend_state)b->state);
 		row->connect_us = b->connected_us;
 		row->request_us = b->request_us;
 		row->id = b->id;
@@ -104,13 +103,24 @@ take_servers(struct proxy *p, struct mail_snapshot *m)
 	}
 }
 
+static int
+compare_rows(const void *a, const void *b)
+{
+	const struct snapshot_pool *x = a, *y = b;
+
+	return x->group < y->group ? -1 : x->group > y->group;
+}
+
+/* The rows are sorted by now. */
 static struct snapshot_pool *
 row_of(struct mail_snapshot *m, const struct pool *pool)
 {
-	for (size_t i = 0; pool != NULL && i < m->n; i++)
-		if (m->pools[i].group == pool->group)
-			return &m->pools[i];
-	return NULL;
+	struct snapshot_pool key;
+
+	if (pool == NULL)
+		return NULL;
+	key.group = pool->group;
+	return bsearch(&key, m->pools, m->n, sizeof(key), compare_rows);
 }
 
 static void
@@ -133,6 +143,9 @@ count_sessions(struct proxy *p, struct mail_snapshot *m)
 static void
 count_backend(struct snapshot_pool *row, const struct backend *b)
 {
+	/* each cancel request has a connection of its own to the server, on behalf of a client or of ours */
+	row->cl_active_cancel += b->n_cancels;
+	row->sv_active_cancel += b->n_cancels;
 	switch ((enum backend_state)b->state) {
 	case BACKEND_CONNECTING:
 	case BACKEND_LOGIN:
@@ -143,10 +156,7 @@ count_backend(struct snapshot_pool *row, const struct backend *b)
 		break;
 	case BACKEND_ACTIVE:
 	case BACKEND_ABANDONED:
-		if (b->n_cancels > 0)
-			row->sv_active_cancel++;
-		else
-			row->sv_active++;
+		row->sv_active++;
 		break;
 	case BACKEND_CLEANING:
 		row->sv_tested++;
@@ -195,6 +205,7 @@ take_pools(struct proxy *p, struct mail_snapshot *m)
 		row->max_wait_us = first ? clock_cached_us() - first->wait_since_us : 0;
 		take_stats(row, &pool->stats);
 	}
+	qsort(m->pools, m->n, sizeof(*m->pools), compare_rows);
 	count_sessions(p, m);
 	TAILQ_FOREACH (b, &p->backends, link) {
 		struct snapshot_pool *row = row_of(m, b->pool);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "wire/build.h"
 
-#include "wire/pgmsg.h"
-
 #include <string.h>
+
+#include "wire/pgmsg.h"
 
 /* The mark counts from the buffer's head: it survives growth, which may move consumed bytes out. */
 uint32_t

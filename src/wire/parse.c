@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "wire/parse.h"
 
+#include <string.h>
+
 #include "wire/frame.h"
 #include "wire/pgmsg.h"
-
-#include <string.h>
 
 void
 reader_init(struct reader *r, const uint8_t *p, size_t n)

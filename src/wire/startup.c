@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 #include "wire/startup.h"
 
-#include "wire/frame.h"
-#include "wire/pgmsg.h"
-
 #include <stdio.h>
 #include <string.h>
 
+#include "wire/frame.h"
+#include "wire/pgmsg.h"
+
 #define LENGTH_WORD 4u
-#define PACKET_MIN 8u /* length word and version or request code */
+#define PACKET_MIN 8u   /* length word and version or request code */
 #define CANCEL_HEAD 12u /* ... and the pid */
 
 static const char bad_length[] = "invalid length of startup packet";

@@ -104,8 +104,9 @@ set_plan_off(const struct options *o, char kind)
 		char kind;
 		const char *setting;
 	} kinds[] = {
-	    {'s', "enable_seqscan"},  {'i', "enable_indexscan"}, {'o', "enable_indexonlyscan"}, {'b', "enable_bitmapscan"},
-	    {'t', "enable_tidscan"},  {'n', "enable_nestloop"},  {'m', "enable_mergejoin"},     {'h', "enable_hashjoin"},
+		{'s', "enable_seqscan"},    {'i', "enable_indexscan"}, {'o', "enable_indexonlyscan"},
+		{'b', "enable_bitmapscan"}, {'t', "enable_tidscan"},   {'n', "enable_nestloop"},
+		{'m', "enable_mergejoin"},  {'h', "enable_hashjoin"},
 	};
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (kinds[i].kind == kind)
@@ -135,29 +136,29 @@ struct plain_switch {
 };
 
 static const struct plain_switch plain_switches[] = {
-    {'B', true, "shared_buffers", NULL},
-    {'b', false, NULL, NULL},
-    {'C', true, NULL, NULL},
-    {'D', true, NULL, NULL},
-    {'E', false, NULL, NULL},
-    {'e', false, "datestyle", "euro"},
-    {'F', false, "fsync", "false"},
-    {'h', true, "listen_addresses", NULL},
-    {'i', false, "listen_addresses", "*"},
-    {'j', false, NULL, NULL},
-    {'k', true, "unix_socket_directories", NULL},
-    {'l', false, "ssl", "true"},
-    {'N', true, "max_connections", NULL},
-    {'n', false, NULL, NULL},
-    {'O', false, "allow_system_table_mods", "true"},
-    {'P', false, "ignore_system_indexes", "true"},
-    {'p', true, "port", NULL},
-    {'r', true, NULL, NULL},
-    {'S', true, "work_mem", NULL},
-    {'s', false, "log_statement_stats", "true"},
-    {'T', false, NULL, NULL},
-    {'v', true, NULL, NULL},
-    {'W', true, "post_auth_delay", NULL},
+	{'B', true, "shared_buffers", NULL},
+	{'b', false, NULL, NULL},
+	{'C', true, NULL, NULL},
+	{'D', true, NULL, NULL},
+	{'E', false, NULL, NULL},
+	{'e', false, "datestyle", "euro"},
+	{'F', false, "fsync", "false"},
+	{'h', true, "listen_addresses", NULL},
+	{'i', false, "listen_addresses", "*"},
+	{'j', false, NULL, NULL},
+	{'k', true, "unix_socket_directories", NULL},
+	{'l', false, "ssl", "true"},
+	{'N', true, "max_connections", NULL},
+	{'n', false, NULL, NULL},
+	{'O', false, "allow_system_table_mods", "true"},
+	{'P', false, "ignore_system_indexes", "true"},
+	{'p', true, "port", NULL},
+	{'r', true, NULL, NULL},
+	{'S', true, "work_mem", NULL},
+	{'s', false, "log_statement_stats", "true"},
+	{'T', false, NULL, NULL},
+	{'v', true, NULL, NULL},
+	{'W', true, "post_auth_delay", NULL},
 };
 
 static const struct plain_switch *
@@ -204,10 +205,10 @@ switch_apply(const struct options *o, char letter, const char *argument)
 
 /* Where the walk over the words is; the last two only to word a complaint as the server does. */
 struct walk {
-	const char *word;    /* being looked at */
-	const char *next;    /* to go on with */
-	const char *stray;   /* first word that is no switch, NULL: none so far */
-	const char *before;  /* what stands before word in the server's argument list */
+	const char *word;   /* being looked at */
+	const char *next;   /* to go on with */
+	const char *stray;  /* first word that is no switch, NULL: none so far */
+	const char *before; /* what stands before word in the server's argument list */
 };
 
 /*
@@ -282,8 +283,8 @@ options_run(const struct options *o)
 }
 
 enum status
-startup_split_options(const char *options, bool (*on_setting)(const char *name, const char *value, void *arg), void *arg,
-                      char *why, size_t why_cap)
+startup_split_options(const char *options, bool (*on_setting)(const char *name, const char *value, void *arg),
+                      void *arg, char *why, size_t why_cap)
 {
 	struct options o = {.on_setting = on_setting, .arg = arg, .why = why, .why_cap = why_cap};
 	if (!options_split(&o, options))

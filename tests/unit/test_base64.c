@@ -55,8 +55,9 @@ END_TEST
 START_TEST(refuses_what_is_not_base64)
 {
 	static const char *const cases[] = {
-		"Z", "Zg", "Zg=", "Zg===", "=", "==", "===", "====", "Z===", "Zm9v=", "Zm9v====", "Zg==Zg==", "Zm=v", "Zh==",
-		"Zm9=", "Zm9 ", " Zm9v", "Zm9v\n", "Zm9-", "Zm9_", "Zm\xc3\xa9",
+		"Z",    "Zg",   "Zg=",   "Zg===",    "=",        "==",   "===",
+		"====", "Z===", "Zm9v=", "Zm9v====", "Zg==Zg==", "Zm=v", "Zh==",
+		"Zm9=", "Zm9 ", " Zm9v", "Zm9v\n",   "Zm9-",     "Zm9_", "Zm\xc3\xa9",
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint8_t out[16];

@@ -139,7 +139,7 @@ START_TEST(malformed_values_change_nothing)
 		ck_assert_ptr_nonnull(strstr(why, cases[i].name));
 	}
 	for (size_t i = 0; i + 1 < sizeof cases / sizeof cases[0]; i++) {
-		char before[64];
+		char before[256];
 		snprintf(before, sizeof before, "%s", text_of(fresh, cases[i].name));
 		ck_assert_str_eq(text_of(c, cases[i].name), before);
 	}

@@ -42,17 +42,9 @@ START_TEST(judges_lengths)
 		uint32_t field;
 		enum status status;
 	} cases[] = {
-		{0, STATUS_BAD},
-		{3, STATUS_BAD},
-		{4, STATUS_OK},
-		{5, STATUS_OK},
-		{10000, STATUS_OK},
-		{0x3ffffffe, STATUS_OK},
-		{0x40000002, STATUS_OK},
-		{0x40000003, STATUS_BAD},
-		{0x7fffffff, STATUS_BAD},
-		{0x80000000, STATUS_BAD},
-		{0xffffffff, STATUS_BAD},
+		{0, STATUS_BAD},          {3, STATUS_BAD},          {4, STATUS_OK},           {5, STATUS_OK},
+		{10000, STATUS_OK},       {0x3ffffffe, STATUS_OK},  {0x40000002, STATUS_OK},  {0x40000003, STATUS_BAD},
+		{0x7fffffff, STATUS_BAD}, {0x80000000, STATUS_BAD}, {0xffffffff, STATUS_BAD},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint32_t v = cases[i].field;
@@ -92,5 +84,5 @@ START_TEST(reads_network_order)
 }
 END_TEST
 
-UNIT_MAIN("frame", asks_for_a_whole_header, tells_how_much_of_a_message_is_there, judges_lengths, limits_clients_by_type,
-          reads_network_order)
+UNIT_MAIN("frame", asks_for_a_whole_header, tells_how_much_of_a_message_is_there, judges_lengths,
+          limits_clients_by_type, reads_network_order)

@@ -14,7 +14,8 @@ START_TEST(hashes_as_the_server)
 		{"postgres", "secret", "md553f48b7c4b76a86ce72276c5755f217d", "md55fd83a89d76c691d048ba124be308bbe"},
 		{"u1", "secret", "md535a53ec164a78bb7375618b79dd88cf5", NULL}, /* from pg_authid */
 		{"u", "", "md57b774effe4a349c6dd82ad4f4f21d34c", "md55bd977769cf5c0556014a7ca5354fe91"},
-		{"j\xc3\xb6rg", "p\xc3\xa4ssword", "md545616ed254b2b13003d533a98c3171d6", "md5bec17ed98e3ceaca70ac4290bac5c85a"},
+		{"j\xc3\xb6rg", "p\xc3\xa4ssword", "md545616ed254b2b13003d533a98c3171d6",
+	         "md5bec17ed98e3ceaca70ac4290bac5c85a"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char out[MD5_SECRET_LEN + 1], response[MD5_SECRET_LEN + 1];

@@ -102,7 +102,8 @@ START_TEST(reads_key_data)
 	static const struct {
 		size_t secret_len;
 		enum status status;
-	} cases[] = {{0, STATUS_BAD}, {3, STATUS_BAD}, {4, STATUS_OK}, {32, STATUS_OK}, {256, STATUS_OK}, {257, STATUS_BAD}};
+	} cases[] = {{0, STATUS_BAD}, {3, STATUS_BAD},  {4, STATUS_OK},
+	             {32, STATUS_OK}, {256, STATUS_OK}, {257, STATUS_BAD}};
 	uint8_t body[4 + 257] = {0, 0, 1, 2, 'k'};
 	struct key_data k;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -174,5 +175,5 @@ START_TEST(finds_statement_names)
 }
 END_TEST
 
-UNIT_MAIN("parse", cursor_stops_at_the_first_bad_read, reads_errors, reads_parameter_status, reads_ready, reads_key_data,
-          reads_auth_requests, reads_sasl_initial_responses, finds_statement_names)
+UNIT_MAIN("parse", cursor_stops_at_the_first_bad_read, reads_errors, reads_parameter_status, reads_ready,
+          reads_key_data, reads_auth_requests, reads_sasl_initial_responses, finds_statement_names)

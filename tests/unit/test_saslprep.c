@@ -11,24 +11,26 @@ START_TEST(prepares_passwords)
 	static const struct {
 		const char *in, *out;
 	} cases[] = {
-		{"I\xc2\xadX", "IX"},                             /* soft hyphen: mapped to nothing */
-		{"USER", "USER"},                                 /* no case folding */
-		{"\xc2\xaa", "a"},                                /* feminine ordinal */
-		{"\xe2\x85\xa8", "IX"},                           /* roman numeral nine */
-		{"a\x07", "a\x07"},                               /* ASCII is not looked at */
+		{"I\xc2\xadX", "IX"},   /* soft hyphen: mapped to nothing */
+		{"USER", "USER"},       /* no case folding */
+		{"\xc2\xaa", "a"},      /* feminine ordinal */
+		{"\xe2\x85\xa8", "IX"}, /* roman numeral nine */
+		{"a\x07", "a\x07"},     /* ASCII is not looked at */
 		{"", ""},
-		{"a\xc2\xa0" "b", "a b"},                         /* no-break space */
-		{"e\xcc\x81", "\xc3\xa9"},                        /* composed */
-		{"\xef\xac\x81", "fi"},                           /* ligature */
-		{"\xef\xbc\xa1", "A"},                            /* full-width letter */
+		{"a\xc2\xa0"
+	         "b",
+	         "a b"},                   /* no-break space */
+		{"e\xcc\x81", "\xc3\xa9"}, /* composed */
+		{"\xef\xac\x81", "fi"},    /* ligature */
+		{"\xef\xbc\xa1", "A"},     /* full-width letter */
 		{"p\xc3\xa4ss", "p\xc3\xa4ss"},
-		{"\xc2\xad", "\xc2\xad"},                         /* nothing would be left */
-		{"\xc3\xa9\x07", "\xc3\xa9\x07"},                 /* control character: prohibited */
-		{"\xc2\xaa\xc2\x85", "\xc2\xaa\xc2\x85"},         /* ... so the ordinal stays, too */
+		{"\xc2\xad", "\xc2\xad"},                                         /* nothing would be left */
+		{"\xc3\xa9\x07", "\xc3\xa9\x07"},                                 /* control character: prohibited */
+		{"\xc2\xaa\xc2\x85", "\xc2\xaa\xc2\x85"},                         /* ... so the ordinal stays, too */
 		{"\xe2\x85\xa8\xf0\x9f\x98\x80", "\xe2\x85\xa8\xf0\x9f\x98\x80"}, /* unassigned in Unicode 3.2 */
-		{"\xd8\xa7\x31", "\xd8\xa7\x31"},                 /* right-to-left must also end so */
-		{"\xd8\xa7\xc2\xad\xd8\xa7", "\xd8\xa7\xd8\xa7"}, /* right-to-left all along */
-		{"\xd8\xa7\xc3\xa9\xd8\xa7", "\xd8\xa7\xc3\xa9\xd8\xa7"}, /* both directions */
+		{"\xd8\xa7\x31", "\xd8\xa7\x31"},                                 /* right-to-left must also end so */
+		{"\xd8\xa7\xc2\xad\xd8\xa7", "\xd8\xa7\xd8\xa7"},                 /* right-to-left all along */
+		{"\xd8\xa7\xc3\xa9\xd8\xa7", "\xd8\xa7\xc3\xa9\xd8\xa7"},         /* both directions */
 		{"\xcd\x80\xcc\x81", "\xcd\x80\xcc\x81"},         /* prohibited before normalising makes it allowed */
 		{"\xc2\xaa\xff", "\xc2\xaa\xff"},                 /* not UTF-8 */
 		{"\xc2\xaa\xc3", "\xc2\xaa\xc3"},                 /* cut short */

@@ -14,13 +14,12 @@
 #define RFC_SERVER_NONCE "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
 #define RFC_CLIENT_FIRST "n,,n=user,r=" RFC_CLIENT_NONCE
 #define RFC_SERVER_FIRST "r=" RFC_CLIENT_NONCE RFC_SERVER_NONCE ",s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
-#define RFC_CLIENT_FINAL                                                                                               \
-	"c=biws,r=" RFC_CLIENT_NONCE RFC_SERVER_NONCE ",p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
+#define RFC_CLIENT_FINAL "c=biws,r=" RFC_CLIENT_NONCE RFC_SERVER_NONCE ",p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
 #define RFC_SERVER_FINAL "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
 
 /* From pg_authid, for the password "pencil". */
 #define PG_SECRET                                                                                                      \
-	"SCRAM-SHA-256$4096:IpS7UAPa3XOKHTAIHY8o5Q==$gTzqFwn2WId56JcZAYMUo4BZUuzpnyWrG5CfTP6vVWc=:"\
+	"SCRAM-SHA-256$4096:IpS7UAPa3XOKHTAIHY8o5Q==$gTzqFwn2WId56JcZAYMUo4BZUuzpnyWrG5CfTP6vVWc=:"                    \
 	"36K5Q0Oul9jRSekytoXp25T/f20o7yI8/rsuWX3ZeNc="
 
 #define TEXT(s) (const uint8_t *)(s), strlen(s)
@@ -145,13 +144,9 @@ START_TEST(lets_the_right_password_in)
 		const char *stored, *given;
 		bool right;
 	} cases[] = {
-		{"secret", "secret", true},
-		{"secret", "Secret", false},
-		{"secret", "", false},
+		{"secret", "secret", true},   {"secret", "Secret", false},    {"secret", "", false},
 		{"I\xc2\xadX", "IX", true}, /* the same after SASLprep */
-		{"\xe2\x85\xa8", "IX", true},
-		{"\xff\xfe", "\xff\xfe", true},
-		{"100%s %n", "100%s %n", true},
+		{"\xe2\x85\xa8", "IX", true}, {"\xff\xfe", "\xff\xfe", true}, {"100%s %n", "100%s %n", true},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct scram_secret secret;
@@ -296,8 +291,9 @@ START_TEST(refuses_a_bad_first_message)
 		{"", "08P01", MALFORMED, "The message is empty."},
 		{"x", "08P01", MALFORMED, "Unexpected channel-binding flag \"'x'\"."},
 		{"\x01,,n=,r=a", "08P01", MALFORMED, "Unexpected channel-binding flag \"0x01\"."},
-		{"p=tls-server-end-point,,n=,r=a", "08P01",
-	         "client selected SCRAM-SHA-256 without channel binding, but the SCRAM message includes channel binding data", ""},
+		{"p=tls-server-end-point,,n=,r=a", "08P01", MALFORMED,
+	         "The client selected SCRAM-SHA-256 without channel binding, but the SCRAM message includes channel "
+	         "binding data."},
 		{"n", "08P01", MALFORMED, "Comma expected, but found character \"0x00\"."},
 		{"nx", "08P01", MALFORMED, "Comma expected, but found character \"'x'\"."},
 		{"n,a=joe,n=,r=a", "0A000", "client uses authorization identity, but it is not supported", ""},
@@ -330,7 +326,8 @@ START_TEST(refuses_a_bad_first_message)
 	struct scram_server *x = scram_server_new(&secret);
 	struct buf out;
 	buf_init(&out);
-	static const struct refusal zero = {"n,,n=,r=a\\0", "08P01", MALFORMED, "Message length does not match input length."};
+	static const struct refusal zero = {"n,,n=,r=a\\0", "08P01", MALFORMED,
+	                                    "Message length does not match input length."};
 	assert_refused(x, scram_server_first(x, (const uint8_t *)"n,,n=,r=a", 10, &out), &zero);
 	scram_server_free(&x);
 }
@@ -341,12 +338,8 @@ START_TEST(takes_every_good_first_message)
 	static const struct {
 		const char *msg, *nonce;
 	} cases[] = {
-		{"n,,n=,r=abc", "abc"},
-		{"y,,n=,r=abc", "abc"},
-		{"n,,n=joe=2C,r=!~", "!~"},
-		{"n,,n=,r=", ""},
-		{"n,,n=,r=abc,x=1,y=", "abc"},
-		{"n,,n=,r=abc,", "abc"},
+		{"n,,n=,r=abc", "abc"}, {"y,,n=,r=abc", "abc"},        {"n,,n=joe=2C,r=!~", "!~"},
+		{"n,,n=,r=", ""},       {"n,,n=,r=abc,x=1,y=", "abc"}, {"n,,n=,r=abc,", "abc"},
 	};
 	struct scram_secret secret;
 	scram_secret_mock("u", 10, &secret);
@@ -406,7 +399,8 @@ START_TEST(refuses_a_bad_final_message)
 	static const struct refusal cases[] = {
 		{"", "08P01", MALFORMED, "The message is empty."},
 		{"r=cs,p=" PROOF, "08P01", MALFORMED, "Expected attribute \"c\" but found \"'r'\"."},
-		{"c=eSws,r=cs,p=" PROOF, "08P01", "unexpected SCRAM channel-binding attribute in client-final-message", ""},
+		{"c=eSws,r=cs,p=" PROOF, "08P01", "unexpected SCRAM channel-binding attribute in client-final-message",
+	         ""},
 		{"c=,r=cs,p=" PROOF, "08P01", "unexpected SCRAM channel-binding attribute in client-final-message", ""},
 		{"c=biws,p=" PROOF, "08P01", MALFORMED, "Expected attribute \"r\" but found \"'p'\"."},
 		{"c=biws,r=cs", "08P01", MALFORMED, "Attribute expected, but found end of string."},
@@ -416,7 +410,8 @@ START_TEST(refuses_a_bad_final_message)
 		{"c=biws,r=cs,p=", "08P01", MALFORMED, "Malformed proof in client-final-message."},
 		{"c=biws,r=cs,p=Zg==", "08P01", MALFORMED, "Malformed proof in client-final-message."},
 		{"c=biws,r=cs,p=" PROOF "AAAA", "08P01", MALFORMED, "Malformed proof in client-final-message."},
-		{"c=biws,r=cs,p=" PROOF ",x=1", "08P01", MALFORMED, "Garbage found at the end of client-final-message."},
+		{"c=biws,r=cs,p=" PROOF ",x=1", "08P01", MALFORMED,
+	         "Garbage found at the end of client-final-message."},
 		{"c=biws,r=c,p=" PROOF, "08P01", "invalid SCRAM response", "Nonce does not match."},
 		{"c=biws,r=csx,p=" PROOF, "08P01", "invalid SCRAM response", "Nonce does not match."},
 		{"c=biws,r=,p=" PROOF, "08P01", "invalid SCRAM response", "Nonce does not match."},
@@ -517,7 +512,7 @@ START_TEST(client_refuses_a_bad_challenge)
 		"r=",
 		"e=other-error",
 		"s=Zm9v,i=10",
-		"r=nonce,s=Zm9v,i=10",  /* nothing of the server's */
+		"r=nonce,s=Zm9v,i=10", /* nothing of the server's */
 		"r=nonc,s=Zm9v,i=10",
 		"r=Nonce1,s=Zm9v,i=10", /* not ours */
 		"r=1nonce,s=Zm9v,i=10",
@@ -558,12 +553,8 @@ START_TEST(client_bounds_nonce_and_salt)
 		size_t nonce, salt;
 		enum status status;
 	} cases[] = {
-		{SCRAM_NONCE_MAX, 1, STATUS_OK},
-		{SCRAM_NONCE_MAX + 1, 1, STATUS_BAD},
-		{100000, 1, STATUS_BAD},
-		{10, SCRAM_SALT_MAX, STATUS_OK},
-		{10, SCRAM_SALT_MAX + 1, STATUS_BAD},
-		{10, 60000, STATUS_BAD},
+		{SCRAM_NONCE_MAX, 1, STATUS_OK}, {SCRAM_NONCE_MAX + 1, 1, STATUS_BAD}, {100000, 1, STATUS_BAD},
+		{10, SCRAM_SALT_MAX, STATUS_OK}, {10, SCRAM_SALT_MAX + 1, STATUS_BAD}, {10, 60000, STATUS_BAD},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct scram_client *c = scram_client_new("x");
@@ -644,8 +635,9 @@ START_TEST(makes_a_fresh_nonce_each_time)
 END_TEST
 
 UNIT_MAIN("scram", plays_the_server_of_the_rfc, plays_the_client_of_the_rfc, plays_the_client_with_keys_alone,
-          lets_the_right_password_in, passes_a_login_through, mocks_a_secret_for_an_unknown_user, parses_a_stored_secret,
-          refuses_what_is_no_stored_secret, refuses_a_bad_first_message, takes_every_good_first_message,
-          asks_again_without_an_initial_response, bounds_the_nonce, refuses_a_bad_final_message,
-          proves_over_the_whole_exchange, keeps_the_order_of_messages, client_refuses_a_bad_challenge,
-          client_bounds_nonce_and_salt, client_refuses_a_bad_verdict, makes_a_fresh_nonce_each_time)
+          lets_the_right_password_in, passes_a_login_through, mocks_a_secret_for_an_unknown_user,
+          parses_a_stored_secret, refuses_what_is_no_stored_secret, refuses_a_bad_first_message,
+          takes_every_good_first_message, asks_again_without_an_initial_response, bounds_the_nonce,
+          refuses_a_bad_final_message, proves_over_the_whole_exchange, keeps_the_order_of_messages,
+          client_refuses_a_bad_challenge, client_bounds_nonce_and_salt, client_refuses_a_bad_verdict,
+          makes_a_fresh_nonce_each_time)

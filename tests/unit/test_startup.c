@@ -110,7 +110,8 @@ START_TEST(takes_the_largest_packet_and_no_larger)
 		buf_init(&b);
 		build_startup(&b, PROTO_3_0, pairs);
 		ck_assert_uint_eq(b.len, STARTUP_MAX + extra);
-		ck_assert_int_eq(startup_parse(buf_head(&b), b.len, &sp, &why), extra == 0 ? STATUS_OK : STATUS_TOO_BIG);
+		ck_assert_int_eq(startup_parse(buf_head(&b), b.len, &sp, &why),
+		                 extra == 0 ? STATUS_OK : STATUS_TOO_BIG);
 		buf_fini(&b);
 	}
 }
@@ -153,7 +154,8 @@ login_packet(struct buf *b, uint32_t protocol, const char *const *pairs)
 
 START_TEST(walks_parameters)
 {
-	static const char *const pairs[] = {"user", "joe", "application_name", "", "DateStyle", "ISO", "user", "jim", NULL};
+	static const char *const pairs[] = {"user", "joe", "application_name", "", "DateStyle", "ISO", "user",
+	                                    "jim",  NULL};
 	struct buf b;
 	struct startup_packet sp = login_packet(&b, PROTO_3_0, pairs);
 	struct startup_param param;
@@ -186,8 +188,8 @@ START_TEST(negotiates_versions)
 		uint32_t minor;
 		bool must_negotiate;
 	} cases[] = {
-		{0x30000, plain, 0, false},    {0x30001, plain, 0, true},       {0x30002, plain, 2, false},
-		{0x30003, plain, 2, true},     {0x3270f, plain, 2, true},       {0x3ffff, plain, 2, true},
+		{0x30000, plain, 0, false},      {0x30001, plain, 0, true},       {0x30002, plain, 2, false},
+		{0x30003, plain, 2, true},       {0x3270f, plain, 2, true},       {0x3ffff, plain, 2, true},
 		{0x30000, with_option, 0, true}, {0x30002, with_option, 2, true}, {0x30000, lookalike, 0, false},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

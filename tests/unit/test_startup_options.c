@@ -77,10 +77,12 @@ START_TEST(maps_short_switches)
 		{"-B 10", "shared_buffers=10;"},
 		{"-e", "datestyle=euro;"},
 		{"-F", "fsync=false;"},
-		{"-h x -i -k y -l -p 1", "listen_addresses=x;listen_addresses=*;unix_socket_directories=y;ssl=true;port=1;"},
+		{"-h x -i -k y -l -p 1",
+	         "listen_addresses=x;listen_addresses=*;unix_socket_directories=y;ssl=true;port=1;"},
 		{"-N 3 -O -P", "max_connections=3;allow_system_table_mods=true;ignore_system_indexes=true;"},
 		{"-S 64 -W0 -s", "work_mem=64;post_auth_delay=0;log_statement_stats=true;"},
-		{"-tpa -tplx -te -t parser", "log_parser_stats=true;log_planner_stats=true;log_executor_stats=true;log_parser_stats=true;"},
+		{"-tpa -tplx -te -t parser",
+	         "log_parser_stats=true;log_planner_stats=true;log_executor_stats=true;log_parser_stats=true;"},
 		{"-fs -fi -fo -fb -ft -fn -fm -f hx",
 	         "enable_seqscan=false;enable_indexscan=false;enable_indexonlyscan=false;enable_bitmapscan=false;"
 	         "enable_tidscan=false;enable_nestloop=false;enable_mergejoin=false;enable_hashjoin=false;"},
@@ -88,7 +90,8 @@ START_TEST(maps_short_switches)
 		{"-d x", "log_min_messages=notice;"},
 		{"-d1", "log_min_messages=debug1;"},
 		{"-d 2", "log_min_messages=debug2;log_statement=all;"},
-		{"-d 5", "log_min_messages=debug5;log_statement=all;debug_print_parse=true;debug_print_plan=true;debug_print_rewritten=true;"},
+		{"-d 5", "log_min_messages=debug5;log_statement=all;debug_print_parse=true;debug_print_plan=true;debug_"
+	                 "print_rewritten=true;"},
 		{"-b -n -j -T -E -C x -D y -r z -v 3", ""}, /* allowed, without effect */
 		{"-eFsc a=b", "datestyle=euro;fsync=false;log_statement_stats=true;a=b;"},
 		{"-e-a=b", "datestyle=euro;a=b;"},

@@ -37,6 +37,16 @@ daemon_is_pgweir(void)
 	return is;
 }
 
+bool
+daemon_is_sanitized(void)
+{
+	static int is = -1;
+
+	if (is < 0)
+		is = proc_run(NULL, "grep -q -e __asan_init -e __tsan_init %s", proc_daemon_path()) == 0;
+	return is;
+}
+
 static bool
 is_own_setting(const char *line)
 {
@@ -102,7 +112,7 @@ daemon_ini_path(const struct daemon *d)
 static PGconn *
 console_connect(const struct daemon *d)
 {
-	return PQconnectdb(proc_fmt("host=%s port=%d user=postgres dbname=pgbouncer", d->dir, d->port));
+	return PQconnectdb(proc_fmt("host=%s port=%d user=pgbouncer dbname=pgbouncer", d->dir, d->port));
 }
 
 static bool
@@ -136,7 +146,7 @@ daemon_start(const struct cluster *pg, const struct daemon_conf *conf)
 	write_ini(d, pg, conf);
 	d->pid = proc_spawn(proc_fmt("%s/stderr", d->dir), SIGKILL,
 			    (char *[]){(char *)proc_daemon_path(), "-q", daemon_ini_path(d), NULL});
-	wait_until(daemon_ended(d, 0) || is_answering(d), 20000);
+	wait_until(daemon_ended(d, 0) || is_answering(d), 10000);
 	if (!conf->may_not_start)
 		ck_assert_msg(d->exit_code == -1 && is_answering(d), "the daemon does not start (exit code %d):\n%s",
 			      d->exit_code, daemon_log_tail(d));

@@ -39,6 +39,7 @@ bool daemon_ended(struct daemon *d, int timeout_ms); /* true: exit_code is set *
 
 /* True for pgweir, false when the tests are tried on pgbouncer. */
 bool daemon_is_pgweir(void);
+bool daemon_is_sanitized(void); /* slower and larger: tests of size and memory take smaller numbers */
 
 char *daemon_log(const struct daemon *d); /* log file and stderr so far, malloc'd */
 char *daemon_log_tail(const struct daemon *d);

@@ -292,6 +292,7 @@ void
 proc_init_keep_user(void)
 {
 	struct rlimit nofile;
+	struct stat st;
 	const char *given = getenv("PGWEIR"), *tmp = getenv("TMPDIR");
 
 	if (world.owner != 0)
@@ -301,6 +302,8 @@ proc_init_keep_user(void)
 	umask(022);
 	if (realpath(given != NULL && *given != '\0' ? given : "./pgweir", world.daemon_path) == NULL)
 		proc_die("no daemon to test (%s): build it or set PGWEIR", given != NULL ? given : "./pgweir");
+	if (stat(world.daemon_path, &st) != 0 || !S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0)
+		proc_die("%s is not a program", world.daemon_path);
 	find_pg_bindir();
 	if (tmp == NULL || strlen(tmp) > 30)
 		tmp = "/tmp";

@@ -22,13 +22,6 @@ enum backend_state {
 #define BACKEND_MAGIC 0x6261636bu
 #define BACKEND_SECRET_MAX 256
 
-/* An ErrorResponse kept for later. */
-struct said {
-	char severity[8];
-	char sqlstate[6];
-	char message[256];
-};
-
 /* What the hidden unit under way is for. */
 enum backend_chore { CHORE_NONE, CHORE_APPLY, CHORE_VALIDATE, CHORE_ROLLBACK, CHORE_RESET, CHORE_CHECK, CHORE_CONNECT_QUERY };
 

@@ -29,7 +29,6 @@ enum session_event {
 #define SESSION_SECRET_MAX 32
 
 struct login;
-struct said;
 
 struct session {
 	uint32_t magic;
@@ -83,7 +82,7 @@ bool session_may_move(enum session_state from, enum session_state to);
 
 /* For the pool and backends. */
 void session_given(struct session *s, struct backend *b); /* its turn in the queue has come */
-void session_refused(struct session *s, enum close_reason reason, const char *sqlstate, const char *message);
+void session_refused(struct session *s, enum close_reason reason, const struct said *said);
 void session_backend_lost(struct session *s, enum close_reason reason, const struct said *said);
 void session_pin(struct session *s); /* what it has on its backend can't be had elsewhere */
 bool session_wants_release(const struct session *s); /* its backend is settled: may others have it? */
@@ -100,7 +99,7 @@ struct session *session_find_id(struct proxy *p, uint64_t id);
 /* ---- between the files of the session ---- */
 enum session_state session_close(struct session *s, enum close_reason reason, const char *detail);
 enum session_state session_leave(struct session *s, enum close_reason reason); /* LEAVING, or closed when nothing is owed */
-void session_keep_words(struct session *s, const char *sqlstate, const char *message); /* for the client, when closed */
+void session_keep_words(struct session *s, const struct said *said); /* for the client, when closed */
 void session_end(struct session *s); /* on entering SESSION_CLOSED */
 enum session_state session_take_backend(struct session *s); /* ACTIVE or WAITING */
 enum session_state login_startup(struct session *s, struct session_input *in);

@@ -117,6 +117,8 @@ relay_idle(struct session *s, struct session_input *in)
 			in->used = in->n;
 			return session_close(s, CLOSE_CLIENT_BYE, NULL);
 		case FE_SYNC:
+			if (f.len != MSG_HEADER)
+				return session_take_backend(s); /* malformed: in the server's words */
 			/* nothing to end: the answer is known without a server */
 			drop_message(s, in, &f);
 			answer_ready(s);

@@ -121,7 +121,7 @@ look_around()
 	say '  Look around from another terminal:'
 	say
 	say "    psql -h 127.0.0.1 -p $WEIR_PORT -U demo demo"
-	say "    psql -h 127.0.0.1 -p $WEIR_PORT -U demo pgweir -c 'SHOW POOLS'"
+	say "    psql -h 127.0.0.1 -p $WEIR_PORT -U demo pgweir -xc 'SHOW POOLS'"
 	say "    cat $BENCH_TMP/${PGWEIR##*/}.ini"
 	say
 	if [ "${DEMO_WAIT:-1}" = 0 ] || [ ! -t 0 ]; then

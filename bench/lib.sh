@@ -300,7 +300,8 @@ pg_watch_connections()
 # -- poolers ---------------------------------------------------------------
 
 # pooler_start BINARY DATABASE PROXIES SETTING...: pgweir or pgbouncer, which
-# read the same file; only pgweir knows of proxies. Leaves SPAWNED and PORT.
+# read the same file; only pgweir knows of proxies. BINARY is an absolute path.
+# Leaves SPAWNED and PORT.
 pooler_start()
 {
 	local binary=$1 database=$2 proxies=$3 name=${1##*/} log setting

@@ -32,7 +32,6 @@ struct console {
 	char user[128];
 	bool may_change;
 	uint64_t id, connected_us, request_us;
-	struct addr peer, local;
 	struct loop_grave grave;
 	TAILQ_ENTRY(console) link;
 };

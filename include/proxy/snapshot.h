@@ -21,7 +21,7 @@ struct snapshot_link {
 	struct addr peer, local;
 	uint64_t connect_us, request_us, wait_us; /* wait_us: how long it waits now, 0: it doesn't */
 	uint64_t id, link_id;                     /* link_id: of its other half, 0: none */
-	uint32_t remote_pid; /* clients: over a Unix socket, else 0 */
+	uint32_t remote_pid; /* of clients over TCP 0 */
 	uint32_t n_message_left, n_unused, n_unsent; /* bytes: of the message under way, received, to be sent */
 	bool close_needed;
 	unsigned proxy;
@@ -50,6 +50,9 @@ struct mail_snapshot {
 		void *rows; /* malloc'ed; the receiver frees */
 	};
 };
+
+/* peer, local and remote_pid of an open socket; -1: none. */
+void snapshot_take_socket(struct snapshot_link *row, int fd);
 
 /* In the proxy: fills in m and posts it to the main thread. */
 void snapshot_take(struct proxy *p, struct mail_snapshot *m);

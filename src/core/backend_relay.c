@@ -202,7 +202,7 @@ got_message(struct backend *b, const struct frame *f, const uint8_t *p, struct b
 	case BE_DATA_ROW:
 		if (fate == REPLYQ_HIDE && b->chore == CHORE_VALIDATE && f->avail == f->len)
 			got_applied_value(b, body, n);
-		/* fallthrough */
+		__attribute__((fallthrough));
 	case BE_COPY_DATA:
 	case BE_COPY_OUT:
 		/* the result of a client that has gone: PostgreSQL would fail to send it, too */

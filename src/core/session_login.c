@@ -200,10 +200,12 @@ enter_pool(struct session *s)
 	enum session_state next;
 
 	take_settings(s, known ? known : settings_ref(s->login->asked));
-	if (is_known && values != NULL)
+	if (is_known && values != NULL) {
 		next = welcome(s, values);
-	else
+	} else {
+		(void)stream_flush(&s->stream); /* the client may as well know how far he is */
 		next = pool_take(s->pool, s) ? login_have_backend(s) : SESSION_LOGIN_WAIT;
+	}
 	settings_unref(&values);
 	return next;
 }

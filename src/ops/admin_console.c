@@ -182,8 +182,7 @@ add_consoles(struct admin *a, struct ask *ask)
 		str_copy(row->database, sizeof(row->database), ADMIN_DATABASE);
 		str_copy(row->user, sizeof(row->user), c->user);
 		row->state = c->state == CONSOLE_ASKING ? "active" : "idle";
-		row->peer = c->peer;
-		row->local = c->local;
+		snapshot_take_socket(row, c->stream.fd);
 		row->connect_us = c->connected_us;
 		row->request_us = c->request_us;
 		row->id = c->id;
@@ -409,16 +408,6 @@ static const struct stream_ops ops = {
 /* ---- the beginning ---- */
 
 static void
-take_addresses(struct console *c)
-{
-	c->peer.len = c->local.len = sizeof(c->peer.ss);
-	if (getpeername(c->stream.fd, &c->peer.sa, &c->peer.len) < 0)
-		c->peer.len = 0;
-	if (getsockname(c->stream.fd, &c->local.sa, &c->local.len) < 0)
-		c->local.len = 0;
-}
-
-static void
 log_login(const struct console *c)
 {
 	char msg[256];
@@ -451,7 +440,6 @@ console_new(struct admin *a, const struct mail_admin *m)
 		free(c);
 		return false;
 	}
-	take_addresses(c);
 	TAILQ_INSERT_TAIL(&a->consoles, c, link);
 	a->n_consoles++;
 	log_login(c);

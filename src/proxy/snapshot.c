@@ -9,24 +9,6 @@
 
 #include <stdlib.h>
 
-static void
-take_addresses(struct snapshot_link *row, int fd)
-{
-	row->peer.len = row->local.len = sizeof(row->peer.ss);
-	if (getpeername(fd, &row->peer.sa, &row->peer.len) < 0)
-		row->peer.len = 0;
-	if (getsockname(fd, &row->local.sa, &row->local.len) < 0)
-		row->local.len = 0;
-}
-
-static void
-take_buffers(struct snapshot_link *row, const struct stream *s, uint32_t n_message_left)
-{
-	row->n_message_left = n_message_left;
-	row->n_unused = s->in.len;
-	row->n_unsent = s->out.len;
-}
-
 /* The process at the other end of a Unix socket. */
 static uint32_t
 peer_pid(int fd)
@@ -35,6 +17,25 @@ peer_pid(int fd)
 	socklen_t len = sizeof(cred);
 
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 ? (uint32_t)cred.pid : 0;
+}
+
+void
+snapshot_take_socket(struct snapshot_link *row, int fd)
+{
+	row->peer.len = row->local.len = sizeof(row->peer.ss);
+	if (getpeername(fd, &row->peer.sa, &row->peer.len) < 0)
+		row->peer.len = 0;
+	if (getsockname(fd, &row->local.sa, &row->local.len) < 0)
+		row->local.len = 0;
+	row->remote_pid = row->peer.len > 0 && addr_is_unix(&row->peer) ? peer_pid(fd) : 0;
+}
+
+static void
+take_buffers(struct snapshot_link *row, const struct stream *s, uint32_t n_message_left)
+{
+	row->n_message_left = n_message_left;
+	row->n_unused = s->in.len;
+	row->n_unsent = s->out.len;
 }
 
 static void
@@ -62,14 +63,13 @@ take_clients(struct proxy *p, struct mail_snapshot *m)
 			return;
 		row = &m->links[m->n++];
 		name_row(row, s->pool ? s->pool->group : NULL, s->user, s->settings);
-		take_addresses(row, s->stream.fd);
+		snapshot_take_socket(row, s->stream.fd);
 		row->state = session_state_label((enum session_state)s->state);
 		row->connect_us = s->connected_us;
 		row->request_us = s->request_us;
 		row->wait_us = s->is_queued ? clock_cached_us() - s->wait_since_us : 0;
 		row->id = s->id;
 		row->link_id = s->backend ? s->backend->id : 0;
-		row->remote_pid = row->peer.len > 0 && addr_is_unix(&row->peer) ? peer_pid(s->stream.fd) : 0;
 		take_buffers(row, &s->stream, s->msg_left);
 		row->proxy = p->index;
 	}
@@ -90,7 +90,7 @@ take_servers(struct proxy *p, struct mail_snapshot *m)
 			return;
 		row = &m->links[m->n++];
 		name_row(row, b->pool->group, b->pool->group->user, b->label);
-		take_addresses(row, b->stream.fd);
+		snapshot_take_socket(row, b->stream.fd);
 		row->state = backend_state_label((enum backend_state)b->state);
 		row->connect_us = b->connected_us;
 		row->request_us = b->request_us;

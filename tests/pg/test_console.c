@@ -26,6 +26,25 @@ static const struct {
 	 "load_balance_hosts max_connections current_connections max_client_connections current_client_connections paused "
 	 "disabled"},
 	{"config", "key value default changeable"},
+	{"users",
+	 "name pool_size reserve_pool_size pool_mode max_user_connections current_connections max_user_client_connections "
+	 "current_client_connections"},
+	{"lists", "list items"},
+	{"state", "key value"},
+	{"sockets",
+	 "type user database replication state addr port local_addr local_port connect_time request_time wait wait_us "
+	 "close_needed ptr link remote_pid tls application_name prepared_statements id recv_pos pkt_pos pkt_remain send_pos "
+	 "send_remain pkt_avail send_avail"},
+	{"active_sockets",
+	 "type user database replication state addr port local_addr local_port connect_time request_time wait wait_us "
+	 "close_needed ptr link remote_pid tls application_name prepared_statements id recv_pos pkt_pos pkt_remain send_pos "
+	 "send_remain pkt_avail send_avail"},
+	{"stats_totals",
+	 "database server_assignment_count xact_count query_count bytes_received bytes_sent xact_time query_time wait_time "
+	 "client_parse_count server_parse_count bind_count client_login_count"},
+	{"stats_averages",
+	 "database server_assignment_count xact_count query_count bytes_received bytes_sent xact_time query_time wait_time "
+	 "avg_client_parse_count avg_server_parse_count avg_bind_count avg_client_login_count"},
 };
 
 static struct daemon *

@@ -178,6 +178,31 @@ START_TEST(last_words_of_an_idle_backend_are_not_delivered)
 }
 END_TEST
 
+/* The same in one segment with the reply of the last unit: behind its ReadyForQuery they are an idle backend's. */
+START_TEST(last_words_behind_the_last_reply_are_not_delivered)
+{
+	struct staged s = stage("");
+
+	raw_query(s.client, "select 1");
+	raw_read_type(s.backend, 'Q');
+	fake_reply_row(s.backend, "first");
+	fake_reply_complete(s.backend, "SELECT 1");
+	fake_reply_ready(s.backend, 'I');
+	fake_reply_error(s.backend, "FATAL", "57P01", "terminating connection due to administrator command");
+	raw_flush(s.backend);
+	raw_close(s.backend);
+	ck_assert_int_eq(raw_until_ready(s.client), 'I');
+	ck_assert_str_eq(s.client->rows, "first;");
+	ck_assert_msg(!raw_wait_message(s.client, 100), "the session was told");
+	raw_query(s.client, "select 2");
+	s.backend = fake_server_login(s.server);
+	answer_query(s.backend, "second");
+	ck_assert_int_eq(raw_until_ready(s.client), 'I');
+	ck_assert_str_eq(s.client->rows, "second;");
+	unstage(&s);
+}
+END_TEST
+
 /* Asynchronous messages on an idle backend are nobody's. */
 START_TEST(notices_of_an_idle_backend_are_not_delivered)
 {
@@ -483,6 +508,6 @@ END_TEST
 SUITE_MAIN("failures", 60, idle_backend_that_ends_is_replaced_silently, serving_backend_that_ends_tells_its_session_only,
 	   backend_that_ends_between_statements_of_a_transaction, request_that_may_have_run_is_not_repeated,
 	   last_words_of_a_serving_backend_reach_the_session, last_words_of_an_idle_backend_are_not_delivered,
-	   notices_of_an_idle_backend_are_not_delivered, garbage_from_a_server_ends_that_backend,
+	   last_words_behind_the_last_reply_are_not_delivered, notices_of_an_idle_backend_are_not_delivered, garbage_from_a_server_ends_that_backend,
 	   refusal_at_login_reaches_the_waiting_session, unknown_authentication_method_is_an_error, server_down_at_start,
 	   server_killed_under_load_and_restarted, backend_killed_hard, backends_terminated_under_load)

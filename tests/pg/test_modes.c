@@ -96,18 +96,28 @@ START_TEST(session_mode_keeps_the_backend_until_the_client_leaves)
 }
 END_TEST
 
+static long
+n_resets(PGconn *direct)
+{
+	return query_int(direct, "select last_value - 1 + is_called::int from resets");
+}
+
 START_TEST(server_reset_query_is_the_configured_one)
 {
 	struct daemon *d = daemon_start(
 		pg, &(struct daemon_conf){.settings = "pool_mode = session\ndefault_pool_size = 1\n"
-						      "server_reset_query = select pg_advisory_lock(4711)\n"});
-	PGconn *a = daemon_connect(d), *direct = cluster_connect(pg, "app");
+						      "server_reset_query = select nextval('resets')\n"});
+	PGconn *direct = cluster_connect(pg, "app"), *a;
+	long n;
 
+	query_ok(direct, "create sequence resets; grant all on resets to app");
+	a = daemon_connect(d);
 	query_ok(a, "select 1");
-	ck_assert_int_eq(query_int(direct, "select count(*) from pg_locks where locktype = 'advisory'"), 0);
+	n = n_resets(direct);
+	query_ok(a, "select 2");
+	ck_assert_int_eq(n_resets(direct), n);
 	PQfinish(a);
-	ck_assert(wait_until(
-		query_int(direct, "select count(*) from pg_locks where locktype = 'advisory' and objid = 4711") == 1, 5000));
+	ck_assert(wait_until(n_resets(direct) == n + 1, 5000));
 	PQfinish(direct);
 	daemon_stop(d);
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *
+__attribute__((format(printf, 1, 0))) static char *
 vformat(const char *fmt, va_list ap)
 {
 	char *s;

@@ -84,7 +84,7 @@ read_messages(struct player *p)
 			p->pid = packet_read_u32(m + 5);
 			p->key = packet_read_u32(m + 9);
 		}
-		if (!p->quiet_login)
+		if (!p->quiet_login && strchr(p->scenario->ignored, m[0]) == NULL)
 			transcript_add_message(&p->said, (char)m[0], m + 5, n - 4, p->scenario->compares_error_text);
 		p->came[m[0]]++;
 		used += 1 + (size_t)n;

@@ -426,6 +426,8 @@ read_directive(struct reader *r)
 		s->check = word(r, 1).text;
 	else if (word_is(r, 0, "compare") && word_is(r, 1, "sqlstate"))
 		s->compares_error_text = false;
+	else if (word_is(r, 0, "ignore"))
+		snprintf(s->ignored, sizeof(s->ignored), "%s", word(r, 1).text);
 	else if (word_is(r, 0, "login"))
 		for (int i = 1; i < r->line.n && i < 30; i++)
 			s->startup[i - 1] = word(r, i).text;

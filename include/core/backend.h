@@ -22,17 +22,11 @@ enum backend_state {
 #define BACKEND_MAGIC 0x6261636bu
 #define BACKEND_SECRET_MAX 256
 
-/* An ErrorResponse kept for later. */
-struct said {
-	char severity[8];
-	char sqlstate[6];
-	char message[256];
-};
-
 /* What the hidden unit under way is for. */
 enum backend_chore { CHORE_NONE, CHORE_APPLY, CHORE_VALIDATE, CHORE_ROLLBACK, CHORE_RESET, CHORE_CHECK, CHORE_CONNECT_QUERY };
 
 struct backend_login;
+struct prepared_set;
 struct resolve;
 
 struct backend {
@@ -48,6 +42,9 @@ struct backend {
 	uint32_t n_cancels; /* cancel requests sent and not finished */
 	struct stream stream;
 	struct replyq owed;
+	struct prepared_set *prepared; /* statements that are prepared on it */
+	struct session *unnamed_of;    /* whose its unnamed statement is; compared only, and only with its own session */
+	uint64_t n_units_sent, n_units_done; /* of clients */
 	struct pool *pool;
 	struct session *session; /* BACKEND_ACTIVE */
 	struct settings *label;    /* what it carries beyond its login values */

@@ -22,6 +22,17 @@ struct close_row {
 	const char *text;
 };
 
+/* An ErrorResponse, kept to be told later or to somebody else. Longer texts are cut. "" where the field is missing. */
+struct said {
+	char severity[8];
+	char sqlstate[6];
+	char message[256];
+	char detail[256];
+	char hint[128];
+};
+/* With what we say ourselves: severity FATAL, no detail and no hint. */
+void said_set(struct said *out, const char *sqlstate, const char *message);
+
 const struct close_row *close_row(enum close_reason reason);
 
 #endif

@@ -38,8 +38,7 @@ struct group_failure {
 	uint64_t retry_at_us;  /* no attempt before that */
 	enum close_reason reason;
 	bool is_final;         /* the server refused the login itself: waiting longer won't help */
-	char sqlstate[6];
-	char message[256];
+	struct said said;
 };
 
 #define GROUP_MAGIC 0x67726f75u
@@ -121,7 +120,7 @@ void group_set_welcome(struct group *g, struct settings *welcome);
 /* Startup settings known to be accepted: their canonical form (a reference), else NULL. */
 struct settings *group_known_settings(struct group *g, struct settings *asked);
 void group_know_settings(struct group *g, struct settings *asked, struct settings *canonical);
-void group_failed(struct group *g, enum close_reason reason, bool is_final, const char *sqlstate, const char *message);
+void group_failed(struct group *g, enum close_reason reason, bool is_final, const struct said *said);
 void group_succeeded(struct group *g);
 bool group_failure(struct group *g, struct group_failure *out); /* false: no failure at present */
 void group_set_scram_keys(struct group *g, const uint8_t *client_key, const uint8_t *server_key);

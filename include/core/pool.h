@@ -21,7 +21,7 @@ struct pool_stats {
 	counter n_xacts, n_queries, n_assignments, n_client_logins;
 	counter bytes_received, bytes_sent; /* from clients, to clients */
 	counter xact_us, query_us, wait_us;
-	counter n_client_parses, n_server_parses, n_binds;
+	counter n_client_parses, n_server_parses, n_binds, n_prepared_hits, n_evictions;
 };
 
 struct pool {

@@ -29,13 +29,12 @@ enum session_event {
 #define SESSION_SECRET_MAX 32
 
 struct login;
-struct said;
 
 struct session {
 	uint32_t magic;
 	uint8_t state;        /* enum session_state; written by session_enter() only */
 	uint8_t close_reason; /* enum close_reason: why SESSION_CLOSED is entered */
-	bool pinned;          /* prepared statements: keeps its backend for good */
+	bool pinned;          /* keeps its backend for good: see session_pin() */
 	bool parse_is_unbound; /* the unnamed statement was parsed and not bound since: it needs this backend */
 	bool at_unit_start;   /* SKIPPING: the first message of the unit is still to be seen */
 	bool is_queued;       /* in its pool's list of waiters; the pool's field */
@@ -47,6 +46,9 @@ struct session {
 	struct pool *pool;       /* after login */
 	struct backend *backend; /* attached */
 	struct settings *settings;
+	struct settings *meaning, *meaning_of; /* settings without application_name, and the settings it was made from */
+	struct names *names;                   /* prepared statements by name; NULL: none */
+	struct unnamed *unnamed;               /* the unnamed statement; NULL: none */
 	struct login *login;     /* until logged in */
 	char *user;              /* as the client names it */
 	char *close_detail;      /* more precise than the reason's text; or NULL */
@@ -80,8 +82,9 @@ bool session_may_move(enum session_state from, enum session_state to);
 
 /* For the pool and backends. */
 void session_given(struct session *s, struct backend *b); /* its turn in the queue has come */
-void session_refused(struct session *s, enum close_reason reason, const char *sqlstate, const char *message);
+void session_refused(struct session *s, enum close_reason reason, const struct said *said);
 void session_backend_lost(struct session *s, enum close_reason reason, const struct said *said);
+void session_pin(struct session *s); /* what it has on its backend can't be had elsewhere */
 bool session_wants_release(const struct session *s); /* its backend is settled: may others have it? */
 void session_reply(struct session *s, const uint8_t *p, size_t n); /* bytes of the server for the client */
 void session_unit_done(struct session *s);
@@ -96,7 +99,7 @@ struct session *session_find_id(struct proxy *p, uint64_t id);
 /* ---- between the files of the session ---- */
 enum session_state session_close(struct session *s, enum close_reason reason, const char *detail);
 enum session_state session_leave(struct session *s, enum close_reason reason); /* LEAVING, or closed when nothing is owed */
-void session_keep_words(struct session *s, const char *sqlstate, const char *message); /* for the client, when closed */
+void session_keep_words(struct session *s, const struct said *said); /* for the client, when closed */
 void session_end(struct session *s); /* on entering SESSION_CLOSED */
 enum session_state session_take_backend(struct session *s); /* ACTIVE or WAITING */
 enum session_state login_startup(struct session *s, struct session_input *in);

@@ -27,12 +27,28 @@ enum replyq_kind {
 	REPLYQ_SYNC,     /* answered by a Z */
 	REPLYQ_COPY_END, /* CopyDone or CopyFail: ends the COPY of the entry before it */
 	REPLYQ_BARRIER,  /* hidden Close + Sync */
+	REPLYQ_PARSE,    /* answered by a ParseComplete */
+	REPLYQ_CLOSE,    /* answered by a CloseComplete */
+};
+
+/*
+ * What becomes of a ParseComplete or CloseComplete. AS_PARSE: a Close that stands for the client's Parse of a statement
+ * that is prepared already; so the server places the answer, and skips it after an error, exactly as it would have.
+ */
+enum replyq_answer { REPLYQ_PASS, REPLYQ_SWALLOW, REPLYQ_AS_PARSE };
+
+enum replyq_outcome {
+	REPLYQ_DONE,    /* answered */
+	REPLYQ_FAILED,  /* the error was its */
+	REPLYQ_SKIPPED, /* never executed: an earlier message failed, or the connection is gone */
 };
 
 struct replyq_entry {
-	uint8_t kind; /* enum replyq_kind */
-	bool hidden;  /* ours: its replies are not the client's */
-	uint32_t n_ext; /* extended-protocol messages between the entry before and this one */
+	uint8_t kind;   /* enum replyq_kind */
+	uint8_t answer; /* enum replyq_answer; PARSE and CLOSE */
+	bool hidden;    /* a whole unit of ours: its replies are not the client's */
+	uint32_t n_ext; /* other extended-protocol messages between the entry before and this one */
+	void *what;     /* the owner's: told to `settle`, if not NULL */
 };
 
 enum replyq_mode {
@@ -51,24 +67,32 @@ struct replyq {
 	uint32_t n_done;  /* of the extended messages at the head: answered */
 	uint32_t n_maybe; /* units the server may or may not answer */
 	uint8_t mode;     /* enum replyq_mode */
+	bool in_unit;     /* extended messages were sent, and no Sync or query after them */
 	char tx;          /* status of the last ReadyForQuery */
+	/* Tells what became of an entry with a `what`; after an error the latest first, so that changes can be undone. */
+	void (*settle)(void *what, enum replyq_outcome outcome);
 	struct replyq_entry inline_ring[REPLYQ_INLINE];
 };
 
 void replyq_init(struct replyq *q, char tx_status);
-void replyq_fini(struct replyq *q);
+void replyq_fini(struct replyq *q); /* what is left is skipped */
 
 /*
  * Notes that a message of this type (FE_...) goes to the server. hidden: it is ours. False: REPLYQ_MAX or memory; the
  * message must not be sent. Types that are never answered (CopyData, Flush) may be left out.
  */
 bool replyq_sent(struct replyq *q, char fe_type, bool hidden);
+/* The same for Parse and Close of a statement, with what becomes of the answer. */
+bool replyq_sent_statement(struct replyq *q, enum replyq_kind kind, enum replyq_answer answer, void *what);
+/* A Query that undoes something when it is skipped. */
+bool replyq_sent_query(struct replyq *q, void *what);
 /* Notes the barrier: Close of a statement that never exists, and a Sync. */
 bool replyq_sent_barrier(struct replyq *q);
 
 enum replyq_fate {
 	REPLYQ_FORWARD,    /* the client's */
-	REPLYQ_HIDE,       /* answers a hidden unit */
+	REPLYQ_HIDE,       /* answers a hidden unit, or a message of ours inside a unit of the client's */
+	REPLYQ_PARSED,     /* a CloseComplete that the client is to see as a ParseComplete */
 	REPLYQ_UNEXPECTED, /* a ReadyForQuery that nothing asked for: the connection can't be trusted any more */
 };
 /* Notes a message from the server (BE_...); tx_status only for ReadyForQuery. */
@@ -85,7 +109,7 @@ replyq_is_hidden(const struct replyq *q)
 static inline bool
 replyq_is_open(const struct replyq *q)
 {
-	return q->n > 0 || q->n_ext > 0 || q->mode != REPLYQ_NORMAL || q->n_maybe > 0;
+	return q->n > 0 || q->in_unit || q->mode != REPLYQ_NORMAL || q->n_maybe > 0;
 }
 
 /* Owes nothing and is outside a transaction: may change hands. */
@@ -99,17 +123,27 @@ replyq_is_settled(const struct replyq *q)
 static inline bool
 replyq_at_boundary(const struct replyq *q)
 {
-	return q->n_ext == 0 && q->mode == REPLYQ_NORMAL;
+	return !q->in_unit && q->mode == REPLYQ_NORMAL;
 }
 
 /* In an open COPY FROM STDIN whose end has not been sent. */
 bool replyq_copy_wants_data(const struct replyq *q);
 
+/* The `what` of entry i, from the oldest; NULL: none. */
+static inline void *
+replyq_what(const struct replyq *q, uint32_t i)
+{
+	return q->ring[(q->head + i) & (q->cap - 1)].what;
+}
+
+/* The `what` of the message whose reply would come now; NULL: none. */
+void *replyq_current(const struct replyq *q);
+
 /* Only "maybe" units are left: send a barrier. */
 static inline bool
 replyq_wants_barrier(const struct replyq *q)
 {
-	return q->n == 0 && q->n_ext == 0 && q->mode == REPLYQ_NORMAL && q->n_maybe > 0;
+	return q->n == 0 && !q->in_unit && q->mode == REPLYQ_NORMAL && q->n_maybe > 0;
 }
 
 #endif

@@ -6,6 +6,8 @@
 #include "base/secret.h"
 #include "base/str.h"
 #include "core/cancel.h"
+#include "core/prepared.h"
+#include "core/prepared_set.h"
 #include "core/session.h"
 #include "net/resolve.h"
 #include "wire/build.h"
@@ -266,11 +268,13 @@ backend_open(struct pool *pool)
 	struct proxy *p = pool->proxy;
 	struct backend *b = calloc(1, sizeof(*b)); /* not a slab's: it may end in another thread */
 	struct settings *empty = settings_empty();
+	struct said said;
 
 	if (b == NULL || empty == NULL) {
 		free(b);
 		settings_unref(&empty);
-		group_failed(pool->group, CLOSE_NO_MEMORY, false, "53200", "out of memory");
+		said_set(&said, "53200", "out of memory");
+		group_failed(pool->group, CLOSE_NO_MEMORY, false, &said);
 		group_return_token(pool->group, true);
 		return;
 	}
@@ -284,6 +288,7 @@ backend_open(struct pool *pool)
 	b->timer.deadline_us = LOOP_NEVER;
 	b->open_task.run = begin_connect;
 	replyq_init(&b->owed, TX_IDLE);
+	b->owed.settle = prepared_settle;
 	stream_init(&b->stream, p->loop, &backend_ops, true);
 	TAILQ_INSERT_TAIL(&p->backends, b, link);
 	counter_add(&p->n_backends, 1);
@@ -321,7 +326,7 @@ static void
 bury(struct loop_grave *g)
 {
 	struct backend *b = container_of(g, struct backend, grave);
-	replyq_fini(&b->owed);
+	prepared_set_free(&b->prepared);
 	settings_unref(&b->label);
 	settings_unref(&b->login);
 	settings_unref(&b->applying);
@@ -337,16 +342,18 @@ note_failure(struct backend *b, enum close_reason reason, const char *detail)
 {
 	const struct close_row *row = close_row(reason);
 	char message[256];
+	struct said said;
 	/* out of room or still starting are states that pass */
 	bool is_final = b->said != NULL && strncmp(b->said->sqlstate, "57P0", 4) != 0 &&
 	                strcmp(b->said->sqlstate, "53300") != 0;
 
 	if (b->said != NULL) {
-		group_failed(b->pool->group, CLOSE_SERVER_LOGIN, is_final, b->said->sqlstate, b->said->message);
+		group_failed(b->pool->group, CLOSE_SERVER_LOGIN, is_final, b->said);
 		return;
 	}
 	snprintf(message, sizeof(message), detail ? "%s: %s" : "%s", row->text, detail);
-	group_failed(b->pool->group, CLOSE_SERVER_LOGIN, false, row->sqlstate, message);
+	said_set(&said, row->sqlstate, message);
+	group_failed(b->pool->group, CLOSE_SERVER_LOGIN, false, &said);
 }
 
 static void
@@ -400,6 +407,8 @@ backend_close(struct backend *b, enum close_reason reason, const char *detail)
 	} else {
 		say_goodbye(b);
 	}
+	/* what it will never answer is undone while its session is still there */
+	replyq_fini(&b->owed);
 	b->session = NULL;
 	cancel_forget_backend(b);
 	if (b->resolve != NULL)
@@ -431,9 +440,10 @@ backend_keep_error(struct backend *b, const uint8_t *body, size_t n)
 		return;
 	if (b->said == NULL && (b->said = calloc(1, sizeof(*b->said))) == NULL)
 		return;
+	said_set(b->said, e.sqlstate ? e.sqlstate : "XX000", e.message ? e.message : "(no message)");
 	str_copy(b->said->severity, sizeof(b->said->severity), e.severity ? e.severity : "ERROR");
-	str_copy(b->said->sqlstate, sizeof(b->said->sqlstate), e.sqlstate ? e.sqlstate : "XX000");
-	str_copy(b->said->message, sizeof(b->said->message), e.message ? e.message : "(no message)");
+	str_copy(b->said->detail, sizeof(b->said->detail), e.detail ? e.detail : "");
+	str_copy(b->said->hint, sizeof(b->said->hint), e.hint ? e.hint : "");
 	b->said_fatal = strcmp(b->said->severity, "FATAL") == 0 || strcmp(b->said->severity, "PANIC") == 0;
 }
 

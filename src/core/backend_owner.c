@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "core/backend.h"
 #include "core/cancel.h"
+#include "core/prepared.h"
 #include "core/session.h"
 #include "wire/build.h"
 #include "wire/pgmsg.h"
@@ -81,6 +82,7 @@ backend_attach_session(struct backend *b, struct session *s)
 	invariant(replyq_is_settled(&b->owed) && b->n_cancels == 0);
 	backend_enter(b, BACKEND_ACTIVE);
 	b->session = s;
+	b->unnamed_of = NULL;
 	b->request_us = clock_cached_us();
 	s->backend = b;
 	s->xact_began_us = s->query_began_us = b->request_us;
@@ -119,6 +121,7 @@ detach_session(struct backend *b)
 {
 	struct session *s = b->session;
 
+	prepared_session_gone(b);
 	if (b->pool->group->mode == POOL_SESSION)
 		b->needs_reset = b->pool->group->weir->config->server_reset_query[0] != '\0';
 	else
@@ -210,7 +213,7 @@ backend_settled(struct backend *b)
 static bool
 is_beyond_repair(const struct backend *b, bool mid_message)
 {
-	return mid_message || b->owed.n_ext > 0 || b->owed.mode == REPLYQ_SKIPPING || stream_is_blocked(&b->stream) ||
+	return mid_message || b->owed.in_unit || b->owed.mode == REPLYQ_SKIPPING || stream_is_blocked(&b->stream) ||
 	       b->applying != NULL;
 }
 

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "core/backend.h"
 #include "core/cancel.h"
+#include "core/prepared.h"
 #include "core/session.h"
 #include "wire/build.h"
 #include "wire/frame.h"
@@ -27,6 +28,7 @@ note_statistics(struct backend *b)
 	uint64_t now_us = clock_cached_us();
 
 	counter_add(&pool->stats.n_queries, 1);
+	b->n_units_done++;
 	if (s == NULL)
 		return;
 	counter_add(&pool->stats.query_us, now_us - s->query_began_us);
@@ -100,6 +102,14 @@ got_parameter(struct backend *b, const uint8_t *body, size_t n, bool hidden)
 		session_parameter_changed(b->session);
 }
 
+/* Tags are "DISCARD ALL" and "DEALLOCATE ALL". */
+static void
+got_complete(struct backend *b, const uint8_t *tag, size_t n)
+{
+	if (n > 11 && tag[0] == 'D' && (memcmp(tag, "DISCARD ALL", 12) == 0 || (n > 14 && memcmp(tag, "DEALLOCATE ALL", 15) == 0)))
+		prepared_discarded(b);
+}
+
 static void
 got_error(struct backend *b, const uint8_t *body, size_t n, bool hidden)
 {
@@ -111,6 +121,8 @@ got_error(struct backend *b, const uint8_t *body, size_t n, bool hidden)
 	is_fatal = e.severity != NULL && (strcmp(e.severity, "FATAL") == 0 || strcmp(e.severity, "PANIC") == 0);
 	if (hidden || is_fatal)
 		backend_keep_error(b, body, n);
+	if (e.sqlstate != NULL && strcmp(e.sqlstate, "0A000") == 0)
+		prepared_plan_failed(b);
 }
 
 static void
@@ -128,7 +140,7 @@ static bool
 must_be_whole(const struct backend *b, char type)
 {
 	return type == BE_READY || type == BE_ERROR || type == BE_NOTICE || type == BE_PARAMETER_STATUS ||
-	       (type == BE_DATA_ROW && b->applying != NULL);
+	       type == BE_COMMAND_COMPLETE || (type == BE_DATA_ROW && b->applying != NULL);
 }
 
 /* What a server may say at any time. */
@@ -155,9 +167,9 @@ got_ready(struct backend *b, const uint8_t *body, size_t n)
 	return fate;
 }
 
-/* One message whose beginning is at p (whole, where it must be). */
+/* One message whose beginning is at p (whole, where it must be). What the client gets instead of it goes to `other`. */
 static enum replyq_fate
-got_message(struct backend *b, const struct frame *f, const uint8_t *p)
+got_message(struct backend *b, const struct frame *f, const uint8_t *p, struct buf *other)
 {
 	const uint8_t *body = p + MSG_HEADER;
 	size_t n = f->avail - MSG_HEADER;
@@ -167,6 +179,8 @@ got_message(struct backend *b, const struct frame *f, const uint8_t *p)
 		return got_ready(b, body, n);
 	if (b->state == BACKEND_IDLE && !may_come_unasked(f->type))
 		return REPLYQ_UNEXPECTED;
+	if (f->type == BE_ERROR) /* before the queue forgets which message it was */
+		prepared_reword_error(b, body, n, other);
 	fate = replyq_got(&b->owed, f->type, 0);
 	switch (f->type) {
 	case BE_PARAMETER_STATUS:
@@ -177,6 +191,9 @@ got_message(struct backend *b, const struct frame *f, const uint8_t *p)
 		break;
 	case BE_NOTICE:
 		got_notice(b, body, n);
+		break;
+	case BE_COMMAND_COMPLETE:
+		got_complete(b, body, n);
 		break;
 	case BE_COPY_IN:
 		if (b->state == BACKEND_ABANDONED)
@@ -226,6 +243,8 @@ end_of_bytes(struct backend *b, const uint8_t *tail, size_t n_tail)
 	struct session *s = b->session;
 	bool done = !replyq_is_open(&b->owed) && b->msg_left == 0;
 
+	if (done)
+		b->n_units_done = b->n_units_sent; /* those that the server ignored will never be answered */
 	if (replyq_wants_barrier(&b->owed) && !send_barrier(b)) {
 		backend_close(b, CLOSE_SERVER_UNCLEAN, NULL);
 		return;
@@ -268,7 +287,9 @@ backend_relay_bytes(struct backend *b, const uint8_t *p, size_t n)
 {
 	size_t pos = 0, from = 0; /* [from, pos): seen, the client's, not yet sent on */
 	struct frame f;
+	struct buf other;
 
+	buf_init(&other);
 	if (b->msg_left > 0) {
 		pos = continue_message(b, n);
 		if (b->msg_hidden)
@@ -285,7 +306,7 @@ backend_relay_bytes(struct backend *b, const uint8_t *p, size_t n)
 			backend_close(b, CLOSE_SERVER_GARBLED, "malformed message");
 			return n;
 		}
-		fate = got_message(b, &f, p + pos);
+		fate = got_message(b, &f, p + pos, &other);
 		if (b->state == BACKEND_CLOSED)
 			return n;
 		if (fate == REPLYQ_UNEXPECTED) {
@@ -293,8 +314,12 @@ backend_relay_bytes(struct backend *b, const uint8_t *p, size_t n)
 			backend_close(b, CLOSE_SERVER_GARBLED, "a message that nothing asked for");
 			return n;
 		}
-		if (fate == REPLYQ_HIDE) {
+		if (fate == REPLYQ_PARSED)
+			((uint8_t *)(uintptr_t)p)[pos] = BE_PARSE_COMPLETE; /* in place: the two differ in their type only */
+		if (fate == REPLYQ_HIDE || other.len > 0) {
 			forward(b, p + from, pos - from);
+			forward(b, buf_head(&other), other.len);
+			buf_fini(&other);
 			from = pos + f.avail;
 		}
 		b->msg_hidden = fate == REPLYQ_HIDE;

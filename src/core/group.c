@@ -434,7 +434,7 @@ group_know_settings(struct group *g, struct settings *asked, struct settings *ca
 }
 
 void
-group_failed(struct group *g, enum close_reason reason, bool is_final, const char *sqlstate, const char *message)
+group_failed(struct group *g, enum close_reason reason, bool is_final, const struct said *said)
 {
 	uint64_t now_us = clock_cached_us(), pause_us = RETRY_FIRST_US;
 	uint64_t most_us = (uint64_t)g->weir->config->server_login_retry_us;
@@ -453,8 +453,7 @@ group_failed(struct group *g, enum close_reason reason, bool is_final, const cha
 	f->retry_at_us = now_us + pause_us;
 	f->reason = reason;
 	f->is_final = is_final;
-	str_copy(f->sqlstate, sizeof(f->sqlstate), sqlstate);
-	str_copy(f->message, sizeof(f->message), message);
+	f->said = *said;
 	pthread_mutex_unlock(&g->shared.lock);
 }
 

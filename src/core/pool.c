@@ -364,7 +364,7 @@ fail_waiters(struct pool *pool)
 
 		if (!f.is_final && clock_cached_us() - s->wait_since_us < most_us)
 			return;
-		session_refused(s, f.reason, f.sqlstate, f.message);
+		session_refused(s, f.reason, &f.said);
 	}
 }
 

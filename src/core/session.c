@@ -205,7 +205,7 @@ waited_too_long(struct session *s)
 	struct group_failure f;
 
 	if (group_failure(s->pool->group, &f) && group_n_live(s->pool->group) == 0) {
-		session_keep_words(s, f.sqlstate, f.message);
+		session_keep_words(s, &f.said);
 		return session_close(s, CLOSE_SERVER_LOGIN, NULL);
 	}
 	return session_close(s, CLOSE_QUERY_WAIT, NULL);
@@ -635,11 +635,11 @@ session_given(struct session *s, struct backend *b)
 }
 
 void
-session_refused(struct session *s, enum close_reason reason, const char *sqlstate, const char *message)
+session_refused(struct session *s, enum close_reason reason, const struct said *said)
 {
 	struct session_input in = {.reason = reason};
 
-	session_keep_words(s, sqlstate, message);
+	session_keep_words(s, said);
 	session_step(s, EV_REFUSED, &in);
 }
 
@@ -662,6 +662,15 @@ void
 session_unit_done(struct session *s)
 {
 	session_step(s, EV_UNIT_DONE, NULL);
+}
+
+void
+session_pin(struct session *s)
+{
+	if (s->pinned)
+		return;
+	s->pinned = true;
+	counter_add(&s->proxy->n_pinned, 1);
 }
 
 bool

@@ -6,7 +6,9 @@
 #include "base/secret.h"
 #include "base/str.h"
 #include "core/backend.h"
+#include "core/prepared.h"
 #include "core/session.h"
+#include "core/statement.h"
 #include "wire/build.h"
 
 #include <stdio.h>
@@ -27,12 +29,11 @@ session_close(struct session *s, enum close_reason reason, const char *detail)
 }
 
 void
-session_keep_words(struct session *s, const char *sqlstate, const char *message)
+session_keep_words(struct session *s, const struct said *said)
 {
 	if (s->close_said == NULL && (s->close_said = calloc(1, sizeof(*s->close_said))) == NULL)
 		return;
-	str_copy(s->close_said->sqlstate, sizeof(s->close_said->sqlstate), sqlstate);
-	str_copy(s->close_said->message, sizeof(s->close_said->message), message);
+	*s->close_said = *said;
 }
 
 /* What the client and the log are told: the server's words, else something precise, else the reason's text. */
@@ -48,12 +49,14 @@ static void
 tell_client(struct session *s)
 {
 	const struct close_row *row = close_row(s->close_reason);
+	const struct said *said = s->close_said;
 	struct buf out;
 
 	if (!row->tells || s->stream.fd < 0)
 		return;
 	buf_init(&out);
-	build_error(&out, "FATAL", s->close_said ? s->close_said->sqlstate : row->sqlstate, text_of(s), NULL, NULL);
+	build_error(&out, "FATAL", said ? said->sqlstate : row->sqlstate, text_of(s), said && said->detail[0] ? said->detail : NULL,
+	            said && said->hint[0] ? said->hint : NULL);
 	if (!out.failed)
 		(void)stream_send(&s->stream, buf_head(&out), out.len);
 	buf_fini(&out);
@@ -92,6 +95,10 @@ bury(struct loop_grave *g)
 	struct session *s = container_of(g, struct session, grave);
 
 	settings_unref(&s->settings);
+	settings_unref(&s->meaning);
+	settings_unref(&s->meaning_of);
+	names_free(&s->names);
+	unnamed_free(&s->unnamed);
 	free(s->user);
 	free(s->close_detail);
 	free(s->close_said);

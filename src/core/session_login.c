@@ -28,10 +28,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PASSWORD_MAX 65536u /* bytes of a password message, as the server's PG_MAX_AUTH_TOKEN_LENGTH */
 #define UNKNOWN_OPTIONS_MAX 32
 
-enum auth_step { AUTH_STEP_PASSWORD, AUTH_STEP_MD5, AUTH_STEP_SASL_FIRST, AUTH_STEP_SASL_FINAL };
+enum auth_step { AUTH_STEP_PASSWORD, AUTH_STEP_MD5, AUTH_STEP_SASL_FIRST, AUTH_STEP_SASL_MORE, AUTH_STEP_SASL_FINAL };
 
 struct login {
 	char *database;
@@ -109,7 +108,7 @@ log_login(const struct session *s)
 	          LOG_S("db", s->pool->group->database), LOG_S("user", s->user), LOG_S("msg", msg));
 }
 
-/* AuthenticationOk, the session's values, its key, ready. */
+/* The session's values, its key, ready. AuthenticationOk is in front of it already. */
 static enum session_state
 welcome(struct session *s, struct settings *values)
 {
@@ -118,7 +117,6 @@ welcome(struct session *s, struct settings *values)
 	if (!make_cancel_key(s, s->login->minor))
 		return session_close(s, CLOSE_NO_MEMORY, NULL);
 	buf_init(&out);
-	build_auth(&out, AUTH_OK, NULL, 0);
 	for (size_t i = 0; i < settings_n(values); i++) {
 		const char *name = settings_name(values, i), *own = settings_get(s->settings, name);
 
@@ -160,7 +158,7 @@ login_applied(struct session *s)
 	struct backend *b = s->backend;
 
 	if (b->said != NULL) {
-		session_keep_words(s, b->said->sqlstate, b->said->message);
+		session_keep_words(s, b->said);
 		return session_close(s, CLOSE_SETTINGS_REFUSED, NULL);
 	}
 	group_know_settings(s->pool->group, s->settings, b->label);
@@ -202,10 +200,12 @@ enter_pool(struct session *s)
 	enum session_state next;
 
 	take_settings(s, known ? known : settings_ref(s->login->asked));
-	if (is_known && values != NULL)
+	if (is_known && values != NULL) {
 		next = welcome(s, values);
-	else
+	} else {
+		(void)stream_flush(&s->stream); /* the client may as well know how far he is */
 		next = pool_take(s->pool, s) ? login_have_backend(s) : SESSION_LOGIN_WAIT;
+	}
 	settings_unref(&values);
 	return next;
 }
@@ -247,10 +247,13 @@ authenticated(struct session *s)
 	const char *server_user;
 	struct group *g;
 	enum close_reason why;
+	static const uint8_t auth_ok[] = {BE_AUTH, 0, 0, 0, 8, 0, 0, 0, AUTH_OK};
 	char text[256];
 
 	if (s->login->is_admin)
 		return to_console(s);
+	/* goes out with whatever comes next: the welcome, or why there is none */
+	stream_queue(&s->stream, auth_ok, sizeof(auth_ok));
 	db = config_database(w->config, s->login->database);
 	if (db == NULL) {
 		snprintf(text, sizeof(text), "no such database: %s", s->login->database);
@@ -378,29 +381,46 @@ got_password(struct session *s, const uint8_t *body, size_t n)
 static enum session_state
 sasl_failed(struct session *s, enum status status)
 {
-	return status == STATUS_BAD ? session_close(s, CLOSE_BAD_PACKET, "malformed SCRAM message")
-	                            : session_close(s, CLOSE_AUTH_SASL, NULL);
+	const struct scram_error *e = scram_server_error(s->login->scram);
+	struct said said;
+
+	if (status != STATUS_BAD)
+		return session_close(s, CLOSE_AUTH_SASL, NULL);
+	said_set(&said, e->sqlstate, e->message);
+	str_copy(said.detail, sizeof(said.detail), e->detail);
+	session_keep_words(s, &said);
+	return session_close(s, CLOSE_BAD_PACKET, NULL);
+}
+
+/* The client's first message; without one (msg NULL) an empty challenge asks for it. */
+static enum session_state
+answer_sasl_first(struct session *s, const uint8_t *msg, size_t n)
+{
+	struct buf answer, out;
+	enum status status;
+
+	buf_init(&answer);
+	buf_init(&out);
+	status = scram_server_first(s->login->scram, msg, n, &answer);
+	if (status == STATUS_OK || status == STATUS_MORE)
+		build_auth(&out, AUTH_SASL_CONT, buf_head(&answer), answer.len);
+	buf_fini(&answer);
+	s->login->step = status == STATUS_MORE ? AUTH_STEP_SASL_MORE : AUTH_STEP_SASL_FINAL;
+	if (!send_all(s, &out))
+		return session_close(s, CLOSE_NO_MEMORY, NULL);
+	return status == STATUS_OK || status == STATUS_MORE ? SESSION_AUTH : sasl_failed(s, status);
 }
 
 static enum session_state
 got_sasl_first(struct session *s, const uint8_t *body, size_t n)
 {
 	struct sasl_initial first;
-	struct buf answer, out;
-	enum status status;
 
 	if (parse_sasl_initial(body, n, &first) != STATUS_OK)
 		return session_close(s, CLOSE_BAD_PACKET, "malformed SCRAM message");
 	if (strcmp(first.mechanism, "SCRAM-SHA-256") != 0)
 		return session_close(s, CLOSE_BAD_PACKET, "client selected an invalid SASL authentication mechanism");
-	buf_init(&answer);
-	buf_init(&out);
-	status = scram_server_first(s->login->scram, first.data, first.data_len, &answer);
-	if (status == STATUS_OK)
-		build_auth(&out, AUTH_SASL_CONT, buf_head(&answer), answer.len);
-	buf_fini(&answer);
-	s->login->step = AUTH_STEP_SASL_FINAL;
-	return send_all(s, &out) && status == STATUS_OK ? SESSION_AUTH : sasl_failed(s, status);
+	return answer_sasl_first(s, first.data, first.data_len);
 }
 
 static enum session_state
@@ -424,13 +444,15 @@ login_auth(struct session *s, struct session_input *in)
 	struct frame f;
 	enum status status = frame_next(in->p, in->n, &f);
 	const uint8_t *body = in->p + MSG_HEADER;
+	bool is_sasl;
 
 	if (status == STATUS_MORE)
 		return SESSION_AUTH;
 	if (f.type != FE_PASSWORD)
 		return session_close(s, CLOSE_BAD_PACKET, "expected password response");
-	if (status != STATUS_OK || f.len > PASSWORD_MAX - MSG_HEADER)
-		return session_close(s, CLOSE_BAD_PACKET, "invalid message length");
+	is_sasl = s->login->step != AUTH_STEP_PASSWORD && s->login->step != AUTH_STEP_MD5;
+	if (status != STATUS_OK || f.len - 1 > (is_sasl ? MSG_SASL_MAX : MSG_AUTH_MAX) + 4)
+		return session_close(s, is_sasl ? CLOSE_AUTH_SASL : CLOSE_BAD_PACKET, is_sasl ? NULL : "invalid message length");
 	if (f.avail < f.len)
 		return SESSION_AUTH;
 	in->used = f.len;
@@ -440,6 +462,8 @@ login_auth(struct session *s, struct session_input *in)
 		return got_password(s, body, f.len - MSG_HEADER);
 	case AUTH_STEP_SASL_FIRST:
 		return got_sasl_first(s, body, f.len - MSG_HEADER);
+	case AUTH_STEP_SASL_MORE:
+		return answer_sasl_first(s, body, f.len - MSG_HEADER);
 	case AUTH_STEP_SASL_FINAL:
 		return got_sasl_final(s, body, f.len - MSG_HEADER);
 	}
@@ -493,13 +517,17 @@ static enum session_state
 add_options(struct session *s, const char *value)
 {
 	char why[200];
+	struct said said;
 	enum status status = startup_split_options(value, add_setting, s->login, why, sizeof(why));
 
 	if (status == STATUS_OK)
 		return SESSION_STARTUP;
 	if (status != STATUS_BAD)
 		return session_close(s, CLOSE_NO_MEMORY, NULL);
-	return session_close(s, CLOSE_BAD_OPTION, why);
+	said_set(&said, close_row(CLOSE_BAD_OPTION)->sqlstate, why);
+	str_copy(said.hint, sizeof(said.hint), "Try \"postgres --help\" for more information.");
+	session_keep_words(s, &said);
+	return session_close(s, CLOSE_BAD_OPTION, NULL);
 }
 
 /* One name and value of the startup packet; SESSION_STARTUP: fine. */

@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 #include "core/backend.h"
+#include "core/prepared.h"
 #include "core/session.h"
 #include "wire/build.h"
 #include "wire/frame.h"
@@ -116,6 +117,8 @@ relay_idle(struct session *s, struct session_input *in)
 			in->used = in->n;
 			return session_close(s, CLOSE_CLIENT_BYE, NULL);
 		case FE_SYNC:
+			if (f.len != MSG_HEADER)
+				return session_take_backend(s); /* malformed: in the server's words */
 			/* nothing to end: the answer is known without a server */
 			drop_message(s, in, &f);
 			answer_ready(s);
@@ -211,8 +214,8 @@ must_brake(const struct session *s, char type)
 }
 
 /*
- * Prepared statements tie a session to its backend: a named one for good, the unnamed one until it has been bound. False:
- * more of the message must be seen.
+ * Without mapping (prepared_is_on), prepared statements tie a session to its backend: a named one for good, the unnamed one
+ * until it has been bound. False: more of the message must be seen.
  */
 static bool
 note_statement(struct session *s, const struct frame *f, const uint8_t *p)
@@ -220,18 +223,81 @@ note_statement(struct session *s, const struct frame *f, const uint8_t *p)
 	struct statement_ref ref;
 	enum status status;
 
-	if (f->type != FE_PARSE && f->type != FE_BIND)
+	if (s->pool->group->mode == POOL_SESSION || (f->type != FE_PARSE && f->type != FE_BIND))
 		return true;
 	status = parse_statement_ref(f->type, p + MSG_HEADER, f->avail - MSG_HEADER, &ref);
 	if (status != STATUS_OK)
 		return f->avail == f->len || f->avail > WHOLE_MAX; /* malformed: the server says so */
-	if (f->type == FE_PARSE && ref.name[0] != '\0' && !s->pinned) {
-		s->pinned = true;
-		counter_add(&s->proxy->n_pinned, 1);
-	}
+	if (f->type == FE_PARSE && ref.name[0] != '\0')
+		session_pin(s);
 	if (ref.name[0] == '\0')
 		s->parse_is_unbound = f->type == FE_PARSE;
 	return true;
+}
+
+/* What happens with one message. */
+enum step { STEP_ON, STEP_WAIT, STEP_BRAKE, STEP_FAILED };
+
+static enum step
+relay_statement(struct relay *r, const struct frame *f)
+{
+	struct session *s = r->session;
+	size_t n_replaced = 0;
+
+	if (!prepared_is_on(s)) {
+		if (!note_statement(s, f, r->p + r->pos))
+			return STEP_WAIT;
+		return replyq_sent(&s->backend->owed, f->type, false) ? STEP_ON : STEP_FAILED;
+	}
+	switch (prepared_client_message(r, f, &n_replaced)) {
+	case PREPARED_MORE:
+		return STEP_WAIT;
+	case PREPARED_FAILED:
+		return STEP_FAILED;
+	case PREPARED_PASS:
+		break;
+	}
+	/* what was queued stands for the beginning of the message, and all before it is queued as well */
+	r->from += n_replaced;
+	return STEP_ON;
+}
+
+static enum step
+relay_query(struct relay *r, const struct frame *f)
+{
+	struct session *s = r->session;
+
+	if (!prepared_is_on(s))
+		return replyq_sent(&s->backend->owed, FE_QUERY, false) ? STEP_ON : STEP_FAILED;
+	if (!prepared_client_query(s))
+		return STEP_FAILED;
+	if (f->avail == f->len && prepared_may_discard(r->p + r->pos + MSG_HEADER, f->avail - MSG_HEADER))
+		return STEP_BRAKE;
+	return STEP_ON;
+}
+
+static enum step
+relay_message(struct relay *r, const struct frame *f)
+{
+	struct backend *b = r->session->backend;
+	enum step step;
+
+	switch (f->type) {
+	case FE_PARSE:
+	case FE_BIND:
+	case FE_DESCRIBE:
+	case FE_CLOSE:
+		return relay_statement(r, f);
+	case FE_QUERY:
+		step = relay_query(r, f);
+		break;
+	default:
+		step = replyq_sent(&b->owed, f->type, false) ? STEP_ON : STEP_FAILED;
+		break;
+	}
+	if (step != STEP_FAILED && (f->type == FE_QUERY || f->type == FE_SYNC || f->type == FE_FUNCTION_CALL))
+		b->n_units_sent++;
+	return step;
 }
 
 /* The backend turned out dead before anything of the unit was sent: another one takes it. */
@@ -248,50 +314,59 @@ try_another(struct session *s, struct session_input *in)
 	return session_take_backend(s) == SESSION_ACTIVE ? relay_client(s, in) : SESSION_WAITING;
 }
 
+/* Looks at the messages from r->pos on, as far as they may go; answers the session's next state. */
+static enum session_state
+relay_messages(struct relay *r, size_t n)
+{
+	struct session *s = r->session;
+	enum session_state next = s->state == SESSION_HELD ? SESSION_HELD : SESSION_ACTIVE;
+	struct frame f;
+
+	while (r->pos < n) {
+		enum status status = frame_next(r->p + r->pos, n - r->pos, &f);
+		enum step step;
+
+		if (status == STATUS_MORE || !is_acceptable(s, &f, status, &next))
+			return next;
+		if (f.type == FE_TERMINATE)
+			return session_leave(s, CLOSE_CLIENT_BYE);
+		if (must_brake(s, f.type))
+			return SESSION_BRAKED;
+		step = relay_message(r, &f);
+		if (step == STEP_WAIT)
+			return next;
+		if (step == STEP_FAILED)
+			return session_close(s, CLOSE_NO_MEMORY, NULL);
+		next = SESSION_ACTIVE;
+		r->pos += f.avail;
+		s->msg_left = f.len - f.avail;
+		if (step == STEP_BRAKE)
+			return SESSION_BRAKED;
+	}
+	return next;
+}
+
 enum session_state
 relay_client(struct session *s, struct session_input *in)
 {
 	struct backend *b = s->backend;
 	bool is_fresh = !replyq_is_open(&b->owed) && s->state != SESSION_HELD;
-	enum session_state next = s->state == SESSION_HELD ? SESSION_HELD : SESSION_ACTIVE;
-	size_t pos = min_size(s->msg_left, in->n);
-	struct frame f;
+	struct relay r = {.session = s, .p = in->p, .pos = min_size(s->msg_left, in->n)};
+	enum session_state next;
+	enum status sent;
 
 	if (b->label != s->settings && is_fresh && s->msg_left == 0 && !backend_apply_settings(b, s->settings, CHORE_APPLY))
 		return session_close(s, CLOSE_NO_MEMORY, NULL);
-	s->msg_left -= (uint32_t)pos;
-	while (pos < in->n) {
-		enum status status = frame_next(in->p + pos, in->n - pos, &f);
-
-		if (status == STATUS_MORE)
-			break;
-		if (!is_acceptable(s, &f, status, &next))
-			break;
-		if (f.type == FE_TERMINATE) {
-			next = session_leave(s, CLOSE_CLIENT_BYE);
-			break;
-		}
-		if (must_brake(s, f.type)) {
-			next = SESSION_BRAKED;
-			break;
-		}
-		if (!note_statement(s, &f, in->p + pos))
-			break;
-		if (!replyq_sent(&b->owed, f.type, false)) {
-			next = session_close(s, CLOSE_NO_MEMORY, NULL);
-			break;
-		}
-		next = SESSION_ACTIVE;
-		pos += f.avail;
-		s->msg_left = f.len - f.avail;
-	}
-	in->used = next == SESSION_LEAVING || next == SESSION_CLOSED ? in->n : pos;
-	if (pos > 0) {
-		counter_add(&s->pool->stats.bytes_received, pos);
-		counter_add(&s->proxy->bytes_from_clients, pos);
-		if (stream_send(&b->stream, in->p, pos) == STATUS_CLOSED && is_fresh)
-			return try_another(s, in);
-	}
+	s->msg_left -= (uint32_t)r.pos;
+	next = relay_messages(&r, in->n);
+	in->used = next == SESSION_LEAVING || next == SESSION_CLOSED ? in->n : r.pos;
+	if (r.pos == 0)
+		return next;
+	counter_add(&s->pool->stats.bytes_received, r.pos);
+	counter_add(&s->proxy->bytes_from_clients, r.pos);
+	sent = r.pos > r.from ? stream_send(&b->stream, r.p + r.from, r.pos - r.from) : stream_flush(&b->stream);
+	if (sent == STATUS_CLOSED && is_fresh)
+		return try_another(s, in);
 	return next;
 }
 

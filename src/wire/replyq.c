@@ -16,18 +16,33 @@ replyq_init(struct replyq *q, char tx_status)
 	q->tx = tx_status;
 }
 
-void
-replyq_fini(struct replyq *q)
-{
-	if (q->ring != q->inline_ring)
-		free(q->ring);
-	q->ring = NULL;
-}
-
 static struct replyq_entry *
 entry_at(struct replyq *q, uint32_t i)
 {
 	return &q->ring[(q->head + i) & (q->cap - 1)];
+}
+
+static void
+settle(struct replyq *q, struct replyq_entry *e, enum replyq_outcome outcome)
+{
+	void *what = e->what;
+
+	e->what = NULL;
+	if (what != NULL)
+		q->settle(what, outcome);
+}
+
+void
+replyq_fini(struct replyq *q)
+{
+	if (q->ring == NULL)
+		return;
+	for (uint32_t i = q->n; i > 0; i--)
+		settle(q, entry_at(q, i - 1), REPLYQ_SKIPPED);
+	q->n = 0;
+	if (q->ring != q->inline_ring)
+		free(q->ring);
+	q->ring = NULL;
 }
 
 static bool
@@ -48,13 +63,22 @@ grow(struct replyq *q)
 }
 
 static bool
-push(struct replyq *q, enum replyq_kind kind, bool hidden)
+push_entry(struct replyq *q, struct replyq_entry e)
 {
 	if (q->n >= REPLYQ_MAX || (q->n == q->cap && !grow(q)))
 		return false;
-	*entry_at(q, q->n++) = (struct replyq_entry){(uint8_t)kind, hidden, q->n_ext};
+	e.n_ext = q->n_ext;
+	if (e.kind != REPLYQ_COPY_END)
+		q->in_unit = e.kind == REPLYQ_PARSE || e.kind == REPLYQ_CLOSE;
+	*entry_at(q, q->n++) = e;
 	q->n_ext = 0;
 	return true;
+}
+
+static bool
+push(struct replyq *q, enum replyq_kind kind, bool hidden)
+{
+	return push_entry(q, (struct replyq_entry){.kind = (uint8_t)kind, .hidden = hidden});
 }
 
 static void
@@ -121,6 +145,7 @@ replyq_sent(struct replyq *q, char fe_type, bool hidden)
 		if (q->n_ext == UINT32_MAX)
 			return false;
 		q->n_ext++;
+		q->in_unit = true;
 		return true;
 	case FE_COPY_DONE:
 	case FE_COPY_FAIL: {
@@ -137,6 +162,29 @@ replyq_sent(struct replyq *q, char fe_type, bool hidden)
 	default:
 		return true;
 	}
+}
+
+bool
+replyq_sent_statement(struct replyq *q, enum replyq_kind kind, enum replyq_answer answer, void *what)
+{
+	struct replyq_entry e = {.kind = (uint8_t)kind, .answer = (uint8_t)answer, .what = what};
+
+	if (q->mode == REPLYQ_SKIPPING) {
+		settle(q, &e, REPLYQ_SKIPPED);
+		return true;
+	}
+	return push_entry(q, e);
+}
+
+bool
+replyq_sent_query(struct replyq *q, void *what)
+{
+	struct replyq_entry e = {.kind = REPLYQ_QUERY, .what = what};
+
+	if (q->mode != REPLYQ_SKIPPING)
+		return push_entry(q, e);
+	settle(q, &e, REPLYQ_SKIPPED);
+	return replyq_sent(q, FE_QUERY, false);
 }
 
 bool
@@ -171,12 +219,14 @@ take_copy_entries(struct replyq *q)
 		enum replyq_kind kind = entry_at(q, at)->kind;
 		bool is_ours = entry_at(q, at)->n_ext > 0 && at == 0;
 
+		/* an error inside the COPY if it is no Sync; how much of it was read is not known */
+		settle(q, entry_at(q, at), REPLYQ_SKIPPED);
 		remove_at(q, at);
 		if (is_ours)
 			q->n_done = 0;
 		if (kind == REPLYQ_COPY_END)
 			return n_units;
-		n_units++;
+		n_units += kind == REPLYQ_SYNC || kind == REPLYQ_QUERY;
 	}
 	return n_units;
 }
@@ -184,21 +234,36 @@ take_copy_entries(struct replyq *q)
 static void
 skip_to_sync(struct replyq *q)
 {
-	while (q->n > 0 && entry_at(q, 0)->kind != REPLYQ_SYNC)
+	uint32_t n = 0;
+	/* the one that failed is the head, if all before it were answered */
+	bool is_head = q->n > 0 && q->n_done >= entry_at(q, 0)->n_ext;
+
+	while (n < q->n && entry_at(q, n)->kind != REPLYQ_SYNC)
+		n++;
+	for (uint32_t i = n; i > 0; i--)
+		settle(q, entry_at(q, i - 1), i == 1 && is_head ? REPLYQ_FAILED : REPLYQ_SKIPPED);
+	for (; n > 0; n--)
 		pop(q);
 	q->n_done = 0;
 	if (q->n > 0) {
 		entry_at(q, 0)->n_ext = 0;
 	} else {
 		q->n_ext = 0;
+		q->in_unit = false;
 		q->mode = REPLYQ_SKIPPING;
 	}
+}
+
+static bool
+is_statement(const struct replyq_entry *e)
+{
+	return e->kind == REPLYQ_PARSE || e->kind == REPLYQ_CLOSE;
 }
 
 static void
 got_error(struct replyq *q)
 {
-	bool in_extended = q->n_done < head_n_ext(q);
+	bool in_extended = q->n_done < head_n_ext(q) || (q->n > 0 && is_statement(entry_at(q, 0)));
 
 	if (q->mode == REPLYQ_COPY_IN) {
 		in_extended = copy_begin(q) == 0;
@@ -206,6 +271,32 @@ got_error(struct replyq *q)
 	}
 	if (in_extended)
 		skip_to_sync(q);
+}
+
+/* A ParseComplete or CloseComplete. */
+static enum replyq_fate
+got_statement(struct replyq *q, enum replyq_kind kind)
+{
+	struct replyq_entry e;
+
+	if (q->n == 0 || entry_at(q, 0)->kind != kind || q->n_done < entry_at(q, 0)->n_ext) {
+		if (q->n_done < head_n_ext(q))
+			q->n_done++;
+		return replyq_is_hidden(q) ? REPLYQ_HIDE : REPLYQ_FORWARD;
+	}
+	e = *entry_at(q, 0);
+	pop(q);
+	q->n_done = 0;
+	settle(q, &e, REPLYQ_DONE);
+	switch ((enum replyq_answer)e.answer) {
+	case REPLYQ_SWALLOW:
+		return REPLYQ_HIDE;
+	case REPLYQ_AS_PARSE:
+		return REPLYQ_PARSED;
+	case REPLYQ_PASS:
+		break;
+	}
+	return REPLYQ_FORWARD;
 }
 
 static void
@@ -216,6 +307,9 @@ got_complete(struct replyq *q)
 		uint32_t n_before = q->n;
 
 		(void)take_copy_entries(q); /* all read while the COPY was open: ignored by the server */
+		/* a Sync that was ignored does not end the unit: one is still to come */
+		if (was_extended && q->n == 0)
+			q->in_unit = true;
 		if (!was_extended || q->n != n_before)
 			return;
 	}
@@ -229,6 +323,8 @@ got_ready(struct replyq *q, char tx_status)
 	bool hidden;
 
 	drop_copy_ends(q);
+	if (q->n > 0 && is_statement(entry_at(q, 0)))
+		return REPLYQ_UNEXPECTED;
 	if (q->n == 0 || (entry_at(q, 0)->kind == REPLYQ_BARRIER && q->n_done == 0)) {
 		if (q->n_maybe == 0)
 			return REPLYQ_UNEXPECTED;
@@ -238,6 +334,7 @@ got_ready(struct replyq *q, char tx_status)
 		return REPLYQ_FORWARD;
 	}
 	hidden = entry_at(q, 0)->hidden;
+	settle(q, entry_at(q, 0), REPLYQ_DONE);
 	q->mode = q->mode == REPLYQ_SKIPPING ? REPLYQ_SKIPPING : REPLYQ_NORMAL;
 	q->tx = tx_status;
 	q->n_done = 0;
@@ -266,8 +363,9 @@ replyq_got(struct replyq *q, char be_type, char tx_status)
 			q->n_maybe = 0;
 			break;
 		}
-		__attribute__((fallthrough));
+		return got_statement(q, REPLYQ_CLOSE);
 	case BE_PARSE_COMPLETE:
+		return got_statement(q, REPLYQ_PARSE);
 	case BE_BIND_COMPLETE:
 	case BE_NO_DATA:
 	case BE_ROW_DESCRIPTION: /* of a Describe, where one is due; else of a Query, and then nothing is due */
@@ -294,4 +392,12 @@ replyq_copy_wants_data(const struct replyq *q)
 		if (q->ring[(q->head + i) & (q->cap - 1)].kind == REPLYQ_COPY_END)
 			return false;
 	return true;
+}
+
+void *
+replyq_current(const struct replyq *q)
+{
+	const struct replyq_entry *e = &q->ring[q->head];
+
+	return q->n > 0 && q->n_done >= e->n_ext ? e->what : NULL;
 }

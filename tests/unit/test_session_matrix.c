@@ -77,11 +77,10 @@ session_close(struct session *s, enum close_reason reason, const char *detail)
 }
 
 void
-session_keep_words(struct session *s, const char *sqlstate, const char *message)
+session_keep_words(struct session *s, const struct said *said)
 {
 	(void)s;
-	(void)sqlstate;
-	(void)message;
+	(void)said;
 }
 
 void

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Prepared statements, interned: one object for all sessions and backends whose
+ * Parse had the same text, the same parameter types and the same settings (the
+ * settings decide what names and literals in the text mean; application_name does
+ * not count). Compared in full, a hash is never enough. One table with one lock for
+ * all threads, taken when something is parsed or forgotten, not when it is executed.
+ */
+#ifndef PGWEIR_CORE_STATEMENT_H
+#define PGWEIR_CORE_STATEMENT_H
+
+#include "core/settings.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct statement;
+
+/* body: of a Parse message behind the statement's name: text, number of types, types. NULL: no memory. */
+struct statement *statement_get(struct settings *settings, const uint8_t *body, size_t n);
+struct statement *statement_ref(struct statement *st);
+void statement_unref(struct statement **st); /* nulls; NULL is a no-op */
+
+const char *statement_server_name(const struct statement *st); /* its name on every backend: STATEMENT_PREFIX + number */
+const uint8_t *statement_body(const struct statement *st, size_t *n);
+
+#define STATEMENT_PREFIX "pgweir_"
+
+struct statement_totals {
+	uint64_t n_statements, n_bytes;
+};
+struct statement_totals statement_totals(void);
+
+/* ---- a session's names for them; owned by the session, one thread ---- */
+struct names;
+
+void names_free(struct names **n);
+/* NULL: not in use. */
+struct statement *names_find(const struct names *n, const char *name);
+/* Takes over the reference. False: no memory (the reference is still the caller's). The name must not be in use. */
+bool names_add(struct names **n, const char *name, struct statement *st);
+struct statement *names_take(struct names *n, const char *name); /* removes; the caller has the reference, or NULL */
+size_t names_n(const struct names *n);
+
+#endif

@@ -1,0 +1,640 @@
+/* SPDX-License-Identifier: ISC */
+#include "core/prepared.h"
+
+#include "core/backend.h"
+#include "core/prepared_set.h"
+#include "core/session.h"
+#include "core/statement.h"
+#include "wire/build.h"
+#include "wire/parse.h"
+#include "wire/pgmsg.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define WHOLE_MAX 32768u              /* a larger Parse is not interned */
+#define NEVER_PREPARED STATEMENT_PREFIX "0" /* numbers begin at 1 */
+
+/* The last unnamed Parse of a session: its body behind the empty name. */
+struct unnamed {
+	size_t n;
+	uint8_t body[];
+};
+
+enum note_kind {
+	NOTE_NAMED,        /* the client's Parse of a name: in the session's names, and st on the backend if `on_backend` */
+	NOTE_DUPLICATE,    /* the client's Parse of a name in use: will fail */
+	NOTE_UNNAMED,      /* the client's Parse of the unnamed statement, or a Query that ends it; `old` was there before */
+	NOTE_NAME_CLOSED,  /* the client's Close of a name: taken from the session's names */
+	NOTE_PARSED_AHEAD, /* our Parse: on the backend */
+	NOTE_REPARSED,     /* our Parse of the session's unnamed statement */
+	NOTE_EVICTED,      /* our Close: no more on the backend */
+};
+
+struct note {
+	enum note_kind kind;
+	bool on_backend;
+	struct backend *backend;
+	struct session *session; /* NULL: gone, or not concerned */
+	struct statement *st;    /* a reference, or NULL */
+	struct unnamed *old;
+	char name[];
+};
+
+void
+unnamed_free(struct unnamed **u)
+{
+	free(*u);
+	*u = NULL;
+}
+
+bool
+prepared_is_on(const struct session *s)
+{
+	return s->pool->group->mode != POOL_SESSION && s->proxy->weir->config->max_prepared_statements > 0;
+}
+
+/* ---- notes ---- */
+
+static struct note *
+note_new(enum note_kind kind, struct backend *b, struct session *s, const char *name)
+{
+	size_t len = name ? strlen(name) : 0;
+	struct note *x = calloc(1, sizeof(*x) + len + 1);
+
+	if (x == NULL)
+		return NULL;
+	x->kind = kind;
+	x->backend = b;
+	x->session = s;
+	if (name != NULL)
+		memcpy(x->name, name, len);
+	return x;
+}
+
+static void
+note_free(struct note *x)
+{
+	statement_unref(&x->st);
+	unnamed_free(&x->old);
+	free(x);
+}
+
+static void
+forget_name(struct session *s, const char *name)
+{
+	struct statement *st = s ? names_take(s->names, name) : NULL;
+
+	statement_unref(&st);
+}
+
+static void
+undo_unnamed(struct note *x, enum replyq_outcome outcome)
+{
+	x->backend->unnamed_of = NULL;
+	if (x->session == NULL)
+		return;
+	unnamed_free(&x->session->unnamed);
+	/* a Parse that fails has ended the one before it all the same */
+	if (outcome == REPLYQ_SKIPPED) {
+		x->session->unnamed = x->old;
+		x->old = NULL;
+	}
+}
+
+/* The server has not executed it. */
+static void
+undo(struct note *x, enum replyq_outcome outcome)
+{
+	switch (x->kind) {
+	case NOTE_NAMED:
+		forget_name(x->session, x->name);
+		if (x->on_backend)
+			prepared_set_remove(x->backend->prepared, x->st);
+		break;
+	case NOTE_UNNAMED:
+		undo_unnamed(x, outcome);
+		break;
+	case NOTE_NAME_CLOSED:
+		if (x->session != NULL && x->st != NULL && names_add(&x->session->names, x->name, x->st))
+			x->st = NULL;
+		break;
+	case NOTE_PARSED_AHEAD:
+		prepared_set_remove(x->backend->prepared, x->st);
+		break;
+	case NOTE_REPARSED:
+		x->backend->unnamed_of = NULL;
+		break;
+	case NOTE_EVICTED:
+		/* still there under its name, which must not be used for another Parse */
+		if (!prepared_set_has(x->backend->prepared, x->st) && !prepared_set_add(&x->backend->prepared, x->st))
+			x->backend->retire = true;
+		break;
+	case NOTE_DUPLICATE:
+		break;
+	}
+}
+
+void
+prepared_settle(void *what, enum replyq_outcome outcome)
+{
+	struct note *x = what;
+
+	if (outcome != REPLYQ_DONE)
+		undo(x, outcome);
+	note_free(x);
+}
+
+void
+prepared_session_gone(struct backend *b)
+{
+	for (uint32_t i = 0; i < b->owed.n; i++) {
+		struct note *x = replyq_what(&b->owed, i);
+
+		if (x != NULL)
+			x->session = NULL;
+	}
+}
+
+/* ---- what is sent ---- */
+
+static bool
+queue_buf(struct relay *r, struct buf *out)
+{
+	struct stream *to = &r->session->backend->stream;
+	bool ok = !out->failed;
+
+	/* in order: first what was looked at and goes as it is */
+	if (r->pos > r->from)
+		stream_queue(to, r->p + r->from, r->pos - r->from);
+	r->from = r->pos;
+	if (ok)
+		stream_queue(to, buf_head(out), out->len);
+	buf_fini(out);
+	return ok;
+}
+
+/* Sends a Close of ours, or one in place of a client's message. Consumes the note. */
+static bool
+send_close(struct relay *r, const char *server_name, enum replyq_answer answer, struct note *note)
+{
+	struct buf out;
+
+	if (!replyq_sent_statement(&r->session->backend->owed, REPLYQ_CLOSE, answer, note))
+		return false;
+	buf_init(&out);
+	build_close_statement(&out, server_name);
+	return queue_buf(r, &out);
+}
+
+/* A Parse of ours. */
+static bool
+send_parse(struct relay *r, const char *server_name, const uint8_t *body, size_t n, struct note *note)
+{
+	struct buf out;
+	uint32_t mark;
+
+	if (!replyq_sent_statement(&r->session->backend->owed, REPLYQ_PARSE, REPLYQ_SWALLOW, note))
+		return false;
+	buf_init(&out);
+	mark = msg_begin(&out, FE_PARSE);
+	msg_str(&out, server_name);
+	buf_append(&out, body, n);
+	msg_end(&out, mark);
+	return queue_buf(r, &out);
+}
+
+/* Takes st off the backend; the Close's answer is swallowed. */
+static bool
+send_evict(struct relay *r, struct statement *st)
+{
+	struct backend *b = r->session->backend;
+	struct note *note = note_new(NOTE_EVICTED, b, NULL, NULL);
+
+	if (note == NULL)
+		return false;
+	note->st = statement_ref(st);
+	prepared_set_remove(b->prepared, st);
+	counter_add(&b->pool->stats.n_evictions, 1);
+	return send_close(r, statement_server_name(note->st), REPLYQ_SWALLOW, note);
+}
+
+static bool
+make_room(struct relay *r)
+{
+	struct backend *b = r->session->backend;
+	size_t most = (size_t)b->pool->group->weir->config->max_prepared_statements;
+	struct statement *victim;
+
+	while (prepared_set_n(b->prepared) >= most) {
+		victim = prepared_set_victim(b->prepared, b->n_units_done);
+		if (victim == NULL)
+			return true; /* all are in use by what is under way: a few too many for a moment */
+		if (!send_evict(r, victim))
+			return false;
+	}
+	return true;
+}
+
+/* Makes sure that st is prepared on the backend when the client's message arrives there. */
+static bool
+ensure_prepared(struct relay *r, struct statement *st)
+{
+	struct backend *b = r->session->backend;
+	struct note *note;
+	const uint8_t *body;
+	size_t n;
+
+	if (prepared_set_is_stale(b->prepared, st) && !send_evict(r, st))
+		return false;
+	if (prepared_set_has(b->prepared, st)) {
+		counter_add(&b->pool->stats.n_prepared_hits, 1);
+		prepared_set_use(b->prepared, st, b->n_units_sent);
+		return true;
+	}
+	note = make_room(r) ? note_new(NOTE_PARSED_AHEAD, b, NULL, NULL) : NULL;
+	if (note == NULL)
+		return false;
+	note->st = statement_ref(st);
+	body = statement_body(st, &n);
+	if (!send_parse(r, statement_server_name(st), body, n, note) || !prepared_set_add(&b->prepared, st))
+		return false;
+	prepared_set_use(b->prepared, st, b->n_units_sent);
+	counter_add(&b->pool->stats.n_server_parses, 1);
+	return true;
+}
+
+/* ---- Parse ---- */
+
+/* What the text means depends on the settings, but not on the application's name. */
+static struct settings *
+meaning(struct session *s)
+{
+	if (s->meaning_of != s->settings) {
+		settings_unref(&s->meaning);
+		settings_unref(&s->meaning_of);
+		s->meaning = settings_without(s->settings, "application_name");
+		s->meaning_of = settings_ref(s->settings); /* held, so that its address can't come to mean another */
+	}
+	return s->meaning;
+}
+
+/* Replaces the name at the beginning of the client's Parse by the server's. */
+static bool
+rename_parse(struct relay *r, const struct frame *f, size_t n_name, const char *server_name, size_t *n_replaced)
+{
+	struct buf out;
+
+	buf_init(&out);
+	buf_append_u8(&out, (uint8_t)f->type);
+	buf_append_u32(&out, (uint32_t)(f->len - 1 - n_name + strlen(server_name) + 1));
+	msg_str(&out, server_name);
+	*n_replaced = MSG_HEADER + n_name;
+	return queue_buf(r, &out);
+}
+
+/* The status in which the server will see the message is known, and it is no failed transaction. */
+static bool
+is_sure_to_parse(const struct backend *b)
+{
+	return b->n_units_sent == b->n_units_done && b->owed.tx != TX_FAILED && b->owed.mode == REPLYQ_NORMAL;
+}
+
+static bool
+parse_new_name(struct relay *r, const struct frame *f, const char *name, struct statement *st, size_t *n_replaced)
+{
+	struct session *s = r->session;
+	struct backend *b = s->backend;
+	struct note *note = note_new(NOTE_NAMED, b, s, name);
+
+	if (note == NULL)
+		return false;
+	note->st = statement_ref(st);
+	if (prepared_set_is_stale(b->prepared, st) && !send_evict(r, st))
+		return false;
+	if (prepared_set_has(b->prepared, st) && is_sure_to_parse(b)) {
+		counter_add(&b->pool->stats.n_prepared_hits, 1);
+		prepared_set_use(b->prepared, st, b->n_units_sent);
+		*n_replaced = f->len;
+		return send_close(r, NEVER_PREPARED, REPLYQ_AS_PARSE, note);
+	}
+	if (prepared_set_has(b->prepared, st) && !send_evict(r, st))
+		return false;
+	if (!make_room(r) || !prepared_set_add(&b->prepared, st))
+		return false;
+	prepared_set_use(b->prepared, st, b->n_units_sent);
+	note->on_backend = true;
+	counter_add(&b->pool->stats.n_server_parses, 1);
+	return replyq_sent_statement(&b->owed, REPLYQ_PARSE, REPLYQ_PASS, note) &&
+	       rename_parse(r, f, strlen(name) + 1, statement_server_name(st), n_replaced);
+}
+
+/* The name is in use: the server shall say so, in its own words and at its place. */
+static bool
+parse_used_name(struct relay *r, const struct frame *f, const char *name, struct statement *st, size_t *n_replaced)
+{
+	struct backend *b = r->session->backend;
+	struct note *note;
+
+	if (!ensure_prepared(r, st))
+		return false;
+	note = note_new(NOTE_DUPLICATE, b, r->session, name);
+	if (note == NULL)
+		return false;
+	note->st = statement_ref(st);
+	return replyq_sent_statement(&b->owed, REPLYQ_PARSE, REPLYQ_PASS, note) &&
+	       rename_parse(r, f, strlen(name) + 1, statement_server_name(st), n_replaced);
+}
+
+static bool
+parse_named(struct relay *r, const struct frame *f, const char *name, size_t *n_replaced)
+{
+	struct session *s = r->session;
+	const uint8_t *body = r->p + r->pos + MSG_HEADER;
+	size_t n_name = strlen(name) + 1;
+	struct statement *st = names_find(s->names, name);
+	bool ok;
+
+	if (st != NULL)
+		return parse_used_name(r, f, name, st, n_replaced);
+	st = meaning(s) ? statement_get(s->meaning, body + n_name, f->len - MSG_HEADER - n_name) : NULL;
+	if (st == NULL)
+		return false;
+	ok = parse_new_name(r, f, name, st, n_replaced) && names_add(&s->names, name, st);
+	if (!ok)
+		statement_unref(&st);
+	return ok;
+}
+
+/* Goes as it is; a copy is kept for a Bind that comes when the session has another backend. */
+static bool
+parse_unnamed(struct relay *r, const uint8_t *body, size_t n)
+{
+	struct session *s = r->session;
+	struct note *note = note_new(NOTE_UNNAMED, s->backend, s, NULL);
+	struct unnamed *copy = malloc(sizeof(*copy) + n);
+
+	if (note == NULL || copy == NULL) {
+		free(note);
+		free(copy);
+		return false;
+	}
+	copy->n = n;
+	memcpy(copy->body, body, n);
+	note->old = s->unnamed;
+	s->unnamed = copy;
+	s->backend->unnamed_of = s;
+	return replyq_sent_statement(&s->backend->owed, REPLYQ_PARSE, REPLYQ_PASS, note);
+}
+
+/*
+ * Too large to be kept: it goes as it is, under the client's own name, and ties the session to this backend, for good if
+ * it has a name, else until it is bound.
+ */
+static bool
+parse_large(struct session *s, const char *name)
+{
+	if (name[0] == '\0') {
+		unnamed_free(&s->unnamed);
+		s->backend->unnamed_of = s;
+		s->parse_is_unbound = true;
+	} else {
+		session_pin(s);
+	}
+	return replyq_sent(&s->backend->owed, FE_PARSE, false);
+}
+
+static bool
+on_parse(struct relay *r, const struct frame *f, const char *name, size_t *n_replaced)
+{
+	const uint8_t *body = r->p + r->pos + MSG_HEADER;
+
+	counter_add(&r->session->pool->stats.n_client_parses, 1);
+	if (f->avail < f->len)
+		return parse_large(r->session, name);
+	r->session->parse_is_unbound = false;
+	if (name[0] == '\0')
+		return parse_unnamed(r, body + 1, f->len - MSG_HEADER - 1);
+	return parse_named(r, f, name, n_replaced);
+}
+
+/* ---- Bind, Describe, Close ---- */
+
+/* Makes the backend's unnamed statement this session's, or none if it has none. */
+static bool
+ensure_unnamed(struct relay *r)
+{
+	struct session *s = r->session;
+	struct backend *b = s->backend;
+	struct note *note;
+
+	if (b->unnamed_of == s)
+		return true;
+	if (s->unnamed == NULL)
+		return send_close(r, "", REPLYQ_SWALLOW, NULL);
+	note = note_new(NOTE_REPARSED, b, NULL, NULL);
+	if (note == NULL)
+		return false;
+	b->unnamed_of = s;
+	counter_add(&b->pool->stats.n_server_parses, 1);
+	return send_parse(r, "", s->unnamed->body, s->unnamed->n, note);
+}
+
+/* Writes the message's beginning up to and with the statement's name anew. */
+static bool
+rename_reference(struct relay *r, const struct frame *f, const struct statement_ref *ref, const char *server_name,
+                 size_t *n_replaced)
+{
+	const char *body = (const char *)r->p + r->pos + MSG_HEADER;
+	size_t n_before = (size_t)(ref->name - body), n_name = strlen(ref->name) + 1;
+	struct buf out;
+
+	buf_init(&out);
+	buf_append_u8(&out, (uint8_t)f->type);
+	buf_append_u32(&out, (uint32_t)(f->len - 1 - n_name + strlen(server_name) + 1));
+	buf_append(&out, body, n_before);
+	msg_str(&out, server_name);
+	*n_replaced = MSG_HEADER + n_before + n_name;
+	return queue_buf(r, &out);
+}
+
+/* A name that this session never prepared by the protocol: SQL may have, else the server says that it is missing. */
+static bool
+pass_unknown_name(struct relay *r, const struct frame *f, const struct statement_ref *ref, size_t *n_replaced)
+{
+	char other[128] = "?";
+
+	if (strncmp(ref->name, STATEMENT_PREFIX, strlen(STATEMENT_PREFIX)) != 0)
+		return true;
+	/* it looks like one of ours, and must not reach another session's statement */
+	strncat(other, ref->name, sizeof(other) - 2);
+	return rename_reference(r, f, ref, other, n_replaced);
+}
+
+/* Bind, or Describe of a statement. */
+static bool
+on_use(struct relay *r, const struct frame *f, const struct statement_ref *ref, size_t *n_replaced)
+{
+	struct session *s = r->session;
+	struct statement *st = ref->name[0] != '\0' ? names_find(s->names, ref->name) : NULL;
+	bool ok;
+
+	if (f->type == FE_BIND) {
+		counter_add(&s->pool->stats.n_binds, 1);
+		if (ref->name[0] == '\0')
+			s->parse_is_unbound = false;
+	}
+	if (ref->name[0] == '\0')
+		ok = ensure_unnamed(r);
+	else if (st != NULL)
+		ok = ensure_prepared(r, st) && rename_reference(r, f, ref, statement_server_name(st), n_replaced);
+	else
+		ok = pass_unknown_name(r, f, ref, n_replaced);
+	return ok && replyq_sent(&s->backend->owed, f->type, false);
+}
+
+/* The statement stays on the backend for others: the client's Close becomes one of a name that nobody has. */
+static bool
+on_close(struct relay *r, const struct frame *f, const struct statement_ref *ref, size_t *n_replaced)
+{
+	struct session *s = r->session;
+	struct note *note;
+
+	if (ref->name[0] == '\0') {
+		note = note_new(NOTE_UNNAMED, s->backend, s, NULL);
+		if (note == NULL)
+			return false;
+		note->old = s->unnamed;
+		s->unnamed = NULL;
+		s->backend->unnamed_of = s;
+		return replyq_sent_statement(&s->backend->owed, REPLYQ_CLOSE, REPLYQ_PASS, note);
+	}
+	if (names_find(s->names, ref->name) == NULL)
+		return pass_unknown_name(r, f, ref, n_replaced) &&
+		       replyq_sent_statement(&s->backend->owed, REPLYQ_CLOSE, REPLYQ_PASS, NULL);
+	note = note_new(NOTE_NAME_CLOSED, s->backend, s, ref->name);
+	if (note == NULL)
+		return false;
+	note->st = names_take(s->names, ref->name);
+	*n_replaced = f->len;
+	return send_close(r, NEVER_PREPARED, REPLYQ_PASS, note);
+}
+
+enum prepared_verdict
+prepared_client_message(struct relay *r, const struct frame *f, size_t *n_replaced)
+{
+	const uint8_t *body = r->p + r->pos + MSG_HEADER;
+	struct statement_ref ref;
+	bool must_be_whole = f->type != FE_BIND && f->len <= WHOLE_MAX, ok;
+
+	*n_replaced = 0;
+	if (must_be_whole && f->avail < f->len)
+		return PREPARED_MORE;
+	if (parse_statement_ref(f->type, body, f->avail - MSG_HEADER, &ref) != STATUS_OK) {
+		if (f->avail < f->len && f->avail <= WHOLE_MAX)
+			return PREPARED_MORE;
+		/* malformed: as it is, for the server to say so */
+		return replyq_sent(&r->session->backend->owed, f->type, false) ? PREPARED_PASS : PREPARED_FAILED;
+	}
+	if (f->type == FE_PARSE)
+		ok = on_parse(r, f, ref.name, n_replaced);
+	else if (ref.kind == 'P')
+		ok = replyq_sent(&r->session->backend->owed, f->type, false);
+	else if (f->type == FE_CLOSE)
+		ok = on_close(r, f, &ref, n_replaced);
+	else
+		ok = on_use(r, f, &ref, n_replaced);
+	return ok ? PREPARED_PASS : PREPARED_FAILED;
+}
+
+/* ---- Query ---- */
+
+bool
+prepared_client_query(struct session *s)
+{
+	struct backend *b = s->backend;
+	struct note *note;
+
+	b->unnamed_of = NULL;
+	s->parse_is_unbound = false;
+	if (s->unnamed == NULL)
+		return replyq_sent(&b->owed, FE_QUERY, false);
+	if (replyq_at_boundary(&b->owed)) {
+		unnamed_free(&s->unnamed); /* nothing can make the server skip it */
+		return replyq_sent(&b->owed, FE_QUERY, false);
+	}
+	note = note_new(NOTE_UNNAMED, b, s, NULL);
+	if (note == NULL)
+		return false;
+	note->old = s->unnamed;
+	s->unnamed = NULL;
+	return replyq_sent_query(&b->owed, note);
+}
+
+bool
+prepared_may_discard(const uint8_t *sql, size_t n)
+{
+	for (size_t i = 0; i + 7 <= n; i++) {
+		if ((sql[i] | 0x20) != 'd')
+			continue;
+		if (strncasecmp((const char *)sql + i, "discard", 7) == 0 ||
+		    (i + 10 <= n && strncasecmp((const char *)sql + i, "deallocate", 10) == 0))
+			return true;
+	}
+	return false;
+}
+
+/* ---- what the server says ---- */
+
+void
+prepared_discarded(struct backend *b)
+{
+	prepared_set_free(&b->prepared);
+	if (b->session != NULL)
+		names_free(&b->session->names);
+}
+
+void
+prepared_plan_failed(struct backend *b)
+{
+	prepared_set_stale(b->prepared, b->n_units_done);
+}
+
+static void
+append_replaced(struct buf *out, const char *text, const char *from, const char *to)
+{
+	const char *at = strstr(text, from);
+
+	if (at == NULL) {
+		msg_str(out, text);
+		return;
+	}
+	buf_append(out, text, (size_t)(at - text));
+	buf_append_str(out, to);
+	msg_str(out, at + strlen(from));
+}
+
+void
+prepared_reword_error(const struct backend *b, const uint8_t *body, size_t n, struct buf *out)
+{
+	const struct note *x = replyq_current(&b->owed);
+	struct reader r;
+	uint32_t mark;
+	uint8_t field;
+
+	if (x == NULL || x->kind != NOTE_DUPLICATE)
+		return;
+	reader_init(&r, body, n);
+	mark = msg_begin(out, BE_ERROR);
+	while ((field = reader_u8(&r)) != 0 && !r.bad) {
+		const char *text = reader_str(&r);
+
+		buf_append_u8(out, field);
+		append_replaced(out, text, statement_server_name(x->st), x->name);
+	}
+	buf_append_u8(out, 0);
+	msg_end(out, mark);
+	if (r.bad || out->failed)
+		buf_fini(out); /* the server's own words, then */
+}

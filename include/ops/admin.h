@@ -23,9 +23,10 @@ struct loop;
  * shutdown: what SHUTDOWN does; WEIR_WAIT_CLIENTS, WEIR_WAIT_SERVERS or WEIR_STOPPING. Called from the loop. NULL: no
  * memory.
  */
-struct admin *admin_new(struct weir *w, struct loop *loop, void (*shutdown)(enum weir_phase phase, void *arg), void *arg);
-void admin_free(struct admin **a); /* closes its connections; the loop must turn once more */
-void admin_adopt(struct admin *a, struct mail_admin *m);       /* consumes m */
+struct admin *admin_new(struct weir *w, struct loop *loop, void (*shutdown)(enum weir_phase phase, void *arg),
+                        void *arg);
+void admin_free(struct admin **a);                       /* closes its connections; the loop must turn once more */
+void admin_adopt(struct admin *a, struct mail_admin *m); /* consumes m */
 void admin_snapshot(struct admin *a, struct mail_snapshot *m); /* consumes m */
 
 #endif

@@ -35,7 +35,7 @@ struct asks {
 void asks_init(struct asks *as, struct weir *w);
 /* kinds: ASK_... ored. done is called from the loop, never from inside. NULL: no memory, nothing was asked. */
 struct ask *ask_begin(struct asks *as, unsigned kinds, void (*done)(struct ask *a, void *owner), void *owner);
-void ask_free(struct asks *as, struct ask **a);                /* also while answers are missing: done is not called */
+void ask_free(struct asks *as, struct ask **a);              /* also while answers are missing: done is not called */
 void asks_deliver(struct asks *as, struct mail_snapshot *m); /* consumes m */
 
 /* An answer of the main thread's own, as if it were a proxy: n zeroed rows. NULL: no memory. */

@@ -38,7 +38,7 @@ struct admin_command {
 	const char *words; /* separated by one space */
 	const char *argument;
 	enum admin_rights rights;
-	unsigned asks;                         /* ASK_... of the proxies first; then it has no arguments */
+	unsigned asks;                        /* ASK_... of the proxies first; then it has no arguments */
 	void (*run)(struct admin_call *call); /* NULL: not supported yet */
 };
 

@@ -11,9 +11,9 @@
 #include "ops/admin_command.h"
 
 enum console_state {
-	CONSOLE_READY,    /* reads queries */
-	CONSOLE_ASKING,   /* the proxies were asked for rows; not reading */
-	CONSOLE_BLOCKED,  /* the client does not take the reply; not reading */
+	CONSOLE_READY,   /* reads queries */
+	CONSOLE_ASKING,  /* the proxies were asked for rows; not reading */
+	CONSOLE_BLOCKED, /* the client does not take the reply; not reading */
 	CONSOLE_CLOSED,
 };
 

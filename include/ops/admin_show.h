@@ -16,7 +16,7 @@ void admin_show_version(struct admin_call *call);
 /* admin_show_names.c: what is configured, and what it has come to */
 void admin_show_databases(struct admin_call *call);
 void admin_show_users(struct admin_call *call);
-const char *admin_mode_text(int64_t mode); /* enum pool_mode; NULL: CONFIG_UNSET */
+const char *admin_mode_text(int64_t mode);         /* enum pool_mode; NULL: CONFIG_UNSET */
 size_t admin_n_databases(struct admin_call *call); /* rows that the two show */
 size_t admin_n_users(struct admin_call *call);
 

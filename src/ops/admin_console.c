@@ -47,8 +47,8 @@ log_close(const struct console *c, const char *why)
 		return;
 	snprintf(msg, sizeof(msg), "closing because: %s (age=%llus)", why,
 	         (unsigned long long)((clock_cached_us() - c->connected_us) / 1000000));
-	log_event(LOG_INFO_, "client_close", LOG_U("client", c->id), LOG_S("db", ADMIN_DATABASE), LOG_S("user", c->user),
-	          LOG_S("msg", msg));
+	log_event(LOG_INFO_, "client_close", LOG_U("client", c->id), LOG_S("db", ADMIN_DATABASE),
+	          LOG_S("user", c->user), LOG_S("msg", msg));
 }
 
 /* Unread bytes would turn our close into a reset, which can overtake the error that was just sent. */

@@ -49,8 +49,10 @@ admin_show_help(struct admin_call *call)
 void
 admin_show_config(struct admin_call *call)
 {
-	static const struct reply_column columns[] = {
-		{"key", REPLY_TEXT}, {"value", REPLY_TEXT}, {"default", REPLY_TEXT}, {"changeable", REPLY_TEXT}};
+	static const struct reply_column columns[] = {{"key", REPLY_TEXT},
+	                                              {"value", REPLY_TEXT},
+	                                              {"default", REPLY_TEXT},
+	                                              {"changeable", REPLY_TEXT}};
 	struct reply r;
 	char value[4096];
 	size_t n;
@@ -88,10 +90,12 @@ void
 admin_show_proxies(struct admin_call *call)
 {
 	static const struct reply_column columns[] = {
-		{"proxy", REPLY_INT4},         {"sessions", REPLY_INT8},        {"tls_sessions", REPLY_INT8},
-		{"pools", REPLY_INT8},         {"backends", REPLY_INT8},        {"idle_backends", REPLY_INT8},
-		{"pinned_backends", REPLY_INT8}, {"waiting", REPLY_INT8},       {"received", REPLY_INT8},
-		{"sent", REPLY_INT8},          {"transactions", REPLY_INT8},    {"busy", REPLY_NUMERIC},
+		{"proxy", REPLY_INT4},           {"sessions", REPLY_INT8},
+		{"tls_sessions", REPLY_INT8},    {"pools", REPLY_INT8},
+		{"backends", REPLY_INT8},        {"idle_backends", REPLY_INT8},
+		{"pinned_backends", REPLY_INT8}, {"waiting", REPLY_INT8},
+		{"received", REPLY_INT8},        {"sent", REPLY_INT8},
+		{"transactions", REPLY_INT8},    {"busy", REPLY_NUMERIC},
 	};
 	struct reply r;
 

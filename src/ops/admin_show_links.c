@@ -12,17 +12,29 @@
 
 /* ---- clients and servers ---- */
 
-#define LINK_COLUMNS                                                                                                   \
-	{"type", REPLY_TEXT}, {"user", REPLY_TEXT}, {"database", REPLY_TEXT}, {"replication", REPLY_TEXT},             \
-		{"state", REPLY_TEXT}, {"addr", REPLY_TEXT}, {"port", REPLY_INT4}, {"local_addr", REPLY_TEXT},         \
-		{"local_port", REPLY_INT4}, {"connect_time", REPLY_TEXT}, {"request_time", REPLY_TEXT},                \
-		{"wait", REPLY_INT4}, {"wait_us", REPLY_INT4}, {"close_needed", REPLY_INT4}, {"ptr", REPLY_TEXT},      \
-		{"link", REPLY_TEXT}, {"remote_pid", REPLY_INT4}, {"tls", REPLY_TEXT},                                 \
-		{"application_name", REPLY_TEXT}, {"prepared_statements", REPLY_INT4}, {"id", REPLY_INT8}
-
-static const struct reply_column link_columns[] = {LINK_COLUMNS};
-static const struct reply_column socket_columns[] = {
-	LINK_COLUMNS,
+static const struct reply_column columns[] = {
+	{"type", REPLY_TEXT},
+	{"user", REPLY_TEXT},
+	{"database", REPLY_TEXT},
+	{"replication", REPLY_TEXT},
+	{"state", REPLY_TEXT},
+	{"addr", REPLY_TEXT},
+	{"port", REPLY_INT4},
+	{"local_addr", REPLY_TEXT},
+	{"local_port", REPLY_INT4},
+	{"connect_time", REPLY_TEXT},
+	{"request_time", REPLY_TEXT},
+	{"wait", REPLY_INT4},
+	{"wait_us", REPLY_INT4},
+	{"close_needed", REPLY_INT4},
+	{"ptr", REPLY_TEXT},
+	{"link", REPLY_TEXT},
+	{"remote_pid", REPLY_INT4},
+	{"tls", REPLY_TEXT},
+	{"application_name", REPLY_TEXT},
+	{"prepared_statements", REPLY_INT4},
+	{"id", REPLY_INT8},
+	/* SHOW SOCKETS and ACTIVE_SOCKETS go on */
 	{"recv_pos", REPLY_INT4},
 	{"pkt_pos", REPLY_INT4},
 	{"pkt_remain", REPLY_INT4},
@@ -31,6 +43,8 @@ static const struct reply_column socket_columns[] = {
 	{"pkt_avail", REPLY_INT4},
 	{"send_avail", REPLY_INT4},
 };
+#define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
+#define N_BUFFER_COLUMNS 7u
 
 static void
 reply_time(struct reply *r, const struct weir *w, uint64_t us)
@@ -51,7 +65,8 @@ unix_port(const struct addr *a)
 {
 	const char *path = a->un.sun_path, *dot;
 	char text[sizeof(a->un.sun_path) + 1];
-	size_t n = a->len > offsetof(struct sockaddr_un, sun_path) ? a->len - offsetof(struct sockaddr_un, sun_path) : 0;
+	size_t n =
+		a->len > offsetof(struct sockaddr_un, sun_path) ? a->len - offsetof(struct sockaddr_un, sun_path) : 0;
 
 	if (n == 0)
 		return 0;
@@ -145,7 +160,7 @@ admin_show_clients(struct admin_call *call)
 {
 	struct reply r;
 
-	REPLY_BEGIN(&r, call->out, link_columns);
+	reply_begin(&r, call->out, columns, N_COLUMNS - N_BUFFER_COLUMNS);
 	add_links(&r, call, SNAPSHOT_CLIENTS, false, false);
 	reply_end(&r);
 }
@@ -155,7 +170,7 @@ admin_show_servers(struct admin_call *call)
 {
 	struct reply r;
 
-	REPLY_BEGIN(&r, call->out, link_columns);
+	reply_begin(&r, call->out, columns, N_COLUMNS - N_BUFFER_COLUMNS);
 	add_links(&r, call, SNAPSHOT_SERVERS, false, false);
 	reply_end(&r);
 }
@@ -165,7 +180,7 @@ show_sockets(struct admin_call *call, bool only_active)
 {
 	struct reply r;
 
-	REPLY_BEGIN(&r, call->out, socket_columns);
+	reply_begin(&r, call->out, columns, N_COLUMNS);
 	add_links(&r, call, SNAPSHOT_CLIENTS, true, only_active);
 	add_links(&r, call, SNAPSHOT_SERVERS, true, only_active);
 	reply_end(&r);
@@ -265,7 +280,7 @@ pool_row(struct reply *r, const char *database, const char *user, const struct s
 void
 admin_show_pools(struct admin_call *call)
 {
-	static const struct reply_column columns[] = {
+	static const struct reply_column pool_columns[] = {
 		{"database", REPLY_TEXT},
 		{"user", REPLY_TEXT},
 		{"cl_active", REPLY_INT4},
@@ -294,9 +309,10 @@ admin_show_pools(struct admin_call *call)
 		reply_error(call->out, "53200", "out of memory");
 		return;
 	}
-	REPLY_BEGIN(&r, call->out, columns);
+	REPLY_BEGIN(&r, call->out, pool_columns);
 	for (size_t i = 0; i < n; i++)
-		pool_row(&r, pools[i].group->database, pools[i].group->user, &pools[i], admin_mode_text(pools[i].group->mode));
+		pool_row(&r, pools[i].group->database, pools[i].group->user, &pools[i],
+		         admin_mode_text(pools[i].group->mode));
 	pool_row(&r, ADMIN_DATABASE, ADMIN_DATABASE, &console, admin_mode_text(POOL_STATEMENT));
 	reply_end(&r);
 	free(pools);

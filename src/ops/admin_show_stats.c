@@ -11,9 +11,9 @@
 
 /* How the relatives call the counters, in the order of enum stat. */
 static const struct {
-	const char *total, *average; /* SHOW STATS */
+	const char *total, *average;       /* SHOW STATS */
 	const char *plain, *plain_average; /* SHOW STATS_TOTALS, STATS_AVERAGES */
-	const char *sum;            /* SHOW TOTALS, behind total_ and avg_ */
+	const char *sum;                   /* SHOW TOTALS, behind total_ and avg_ */
 } names[STAT_N] = {
 	[STAT_ASSIGNMENTS] = {"total_server_assignment_count", "avg_server_assignment_count", "server_assignment_count",
                               "server_assignment_count", "server_assignment_count"},
@@ -118,7 +118,8 @@ admin_show_stats(struct admin_call *call)
 		columns[1 + STAT_N + i] = (struct reply_column){names[i].average, REPLY_NUMERIC};
 	}
 	REPLY_BEGIN(&r, call->out, columns);
-	for (const struct stats_database *d = stats_next(call->stats, NULL); d != NULL; d = stats_next(call->stats, d)) {
+	for (const struct stats_database *d = stats_next(call->stats, NULL); d != NULL;
+	     d = stats_next(call->stats, d)) {
 		stats_average(call->stats, d, average);
 		reply_text(&r, stats_name(d));
 		add_values(&r, stats_total(d));
@@ -137,9 +138,11 @@ show_half(struct admin_call *call, bool averages)
 	if (!read_stats(call))
 		return;
 	for (int i = 0; i < STAT_N; i++)
-		columns[1 + i] = (struct reply_column){averages ? names[i].plain_average : names[i].plain, REPLY_NUMERIC};
+		columns[1 + i] =
+			(struct reply_column){averages ? names[i].plain_average : names[i].plain, REPLY_NUMERIC};
 	REPLY_BEGIN(&r, call->out, columns);
-	for (const struct stats_database *d = stats_next(call->stats, NULL); d != NULL; d = stats_next(call->stats, d)) {
+	for (const struct stats_database *d = stats_next(call->stats, NULL); d != NULL;
+	     d = stats_next(call->stats, d)) {
 		stats_average(call->stats, d, average);
 		reply_text(&r, stats_name(d));
 		add_values(&r, averages ? average : stats_total(d));

@@ -30,8 +30,9 @@ END_TEST
 /* What pgbouncer has and we don't yet is refused by name, and not as a typing error. */
 START_TEST(missing_commands_say_so)
 {
-	static const char *const missing[] = {"RELOAD",        "PAUSE app",   "RESUME",     "SUSPEND",    "RECONNECT", "KILL app",
-	                                      "KILL_CLIENT 1", "DISABLE app", "ENABLE app", "WAIT_CLOSE", "SHOW MEM"};
+	static const char *const missing[] = {"RELOAD",     "PAUSE app",  "RESUME",        "SUSPEND",
+	                                      "RECONNECT",  "KILL app",   "KILL_CLIENT 1", "DISABLE app",
+	                                      "ENABLE app", "WAIT_CLOSE", "SHOW MEM"};
 	struct daemon *d;
 	PGconn *c;
 
@@ -164,7 +165,8 @@ START_TEST(a_console_that_does_not_read_is_bounded)
 	raw_flush(c);
 	for (int i = 0; i < 50; i++)
 		ck_assert_str_ne(query_text(other, "show config"), "");
-	ck_assert_int_lt(proc_rss_kib(d->pid) - before_kib, 32 * 1024); /* a sanitizer keeps what is freed for a while */
+	ck_assert_int_lt(proc_rss_kib(d->pid) - before_kib,
+	                 32 * 1024); /* a sanitizer keeps what is freed for a while */
 	for (int i = 0; i < 2000; i++)
 		ck_assert_int_eq(raw_until_ready(c), 'I');
 	raw_close(c);
@@ -286,8 +288,8 @@ START_TEST(shutdown_wait_for_servers_lets_transactions_finish)
 END_TEST
 
 SUITE_MAIN("console_protocol", 30, an_empty_query_is_answered_as_one, missing_commands_say_so,
-	   pipelined_and_torn_queries_are_answered_in_order, malformed_messages_end_their_connection_only,
-	   a_long_query_is_refused_and_not_kept, a_console_that_does_not_read_is_bounded,
-	   consoles_that_vanish_while_asking_leave_nothing, no_query_is_lost_at_the_handover, stats_users_may_not_shut_down,
-	   shutdown_ends_the_daemon_at_once, shutdown_wait_for_clients_lets_them_finish,
-	   shutdown_wait_for_servers_lets_transactions_finish)
+           pipelined_and_torn_queries_are_answered_in_order, malformed_messages_end_their_connection_only,
+           a_long_query_is_refused_and_not_kept, a_console_that_does_not_read_is_bounded,
+           consoles_that_vanish_while_asking_leave_nothing, no_query_is_lost_at_the_handover,
+           stats_users_may_not_shut_down, shutdown_ends_the_daemon_at_once, shutdown_wait_for_clients_lets_them_finish,
+           shutdown_wait_for_servers_lets_transactions_finish)

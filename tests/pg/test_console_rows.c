@@ -74,7 +74,8 @@ END_TEST
 /* Clients are dealt to four proxies; every number is of all of them. */
 START_TEST(rows_of_all_proxies_are_put_together)
 {
-	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.settings = "proxies = 4\nsession_schedule = least-loaded\n"});
+	struct daemon *d =
+		daemon_start(pg, &(struct daemon_conf){.settings = "proxies = 4\nsession_schedule = least-loaded\n"});
 	PGconn *clients[8];
 
 	for (int i = 0; i < 8; i++) {
@@ -87,10 +88,11 @@ START_TEST(rows_of_all_proxies_are_put_together)
 	ck_assert_int_eq(daemon_count(d, "clients", "database", "app"), 8);
 	ck_assert_int_eq(daemon_count(d, "servers", "state", "active"), 8);
 	ck_assert_int_eq(daemon_show(d, "databases", "name", "app", "current_connections"),
-			 daemon_count(d, "servers", "database", "app"));
+	                 daemon_count(d, "servers", "database", "app"));
 	ck_assert_int_eq(daemon_show(d, "databases", "name", "app", "current_client_connections"), 8);
 	ck_assert_int_eq(daemon_show(d, "users", "name", "app", "current_client_connections"), 8);
-	ck_assert(wait_until(daemon_show(d, "lists", "list", "used_clients", "items") == 9, 5000)); /* and the console */
+	ck_assert(
+		wait_until(daemon_show(d, "lists", "list", "used_clients", "items") == 9, 5000)); /* and the console */
 	if (daemon_is_pgweir()) {
 		ck_assert(wait_until(daemon_show(d, "lists", "list", "login_clients", "items") == 0, 5000));
 		for (int proxy = 0; proxy < 4; proxy++)
@@ -119,9 +121,11 @@ START_TEST(averages_are_of_a_period)
 	ck_assert_int_eq(daemon_show(d, "totals", "name", "total_xact_count", "value"), 20);
 	ck_assert_int_ge(daemon_show(d, "stats", "database", "app", "total_sent"), 10 * 1000);
 	ck_assert_int_ge(daemon_show(d, "stats", "database", "app", "total_xact_time"),
-			 daemon_show(d, "stats", "database", "app", "total_query_time"));
+	                 daemon_show(d, "stats", "database", "app", "total_query_time"));
 	ck_assert(wait_until(daemon_logged(d, "stats: "), 5000));
-	ck_assert(wait_until((query_ok(b, "select 1"), daemon_show(d, "stats", "database", "app", "avg_xact_count") > 0), 5000));
+	ck_assert(
+		wait_until((query_ok(b, "select 1"), daemon_show(d, "stats", "database", "app", "avg_xact_count") > 0),
+	                   5000));
 	ck_assert_int_gt(daemon_show(d, "totals", "name", "avg_xact_count", "value"), 0);
 	ck_assert_int_gt(daemon_show(d, "stats_averages", "database", "app", "xact_time"), 0);
 	PQfinish(a);
@@ -132,8 +136,9 @@ END_TEST
 
 START_TEST(databases_are_entries_and_those_the_fallback_stands_for)
 {
-	struct daemon *d = daemon_start(
-		pg, &(struct daemon_conf){.databases = "one = @pg dbname=app user=app pool_size=7\n* = @pg\n"});
+	struct daemon *d =
+		daemon_start(pg, &(struct daemon_conf){.databases =
+	                                                       "one = @pg dbname=app user=app pool_size=7\n* = @pg\n"});
 	PGconn *client = daemon_connect(d), *console = daemon_console(d);
 	PGresult *r;
 
@@ -156,7 +161,7 @@ START_TEST(no_secret_is_shown)
 {
 	static const char *const shows[] = {"config", "databases", "users", "clients", "servers", "pools"};
 	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.databases = "app = @pg user=app password=hunter2\n",
-								   .userlist = "\"app\" \"hunter2\"\n"});
+	                                                          .userlist = "\"app\" \"hunter2\"\n"});
 	PGconn *client = daemon_connect(d), *console = daemon_console(d);
 
 	query_ok(client, "select 1");
@@ -176,5 +181,5 @@ START_TEST(no_secret_is_shown)
 END_TEST
 
 SUITE_MAIN("console_rows", 30, a_client_and_its_server_name_each_other, a_waiter_shows_how_long,
-	   rows_of_all_proxies_are_put_together, averages_are_of_a_period,
-	   databases_are_entries_and_those_the_fallback_stands_for, no_secret_is_shown)
+           rows_of_all_proxies_are_put_together, averages_are_of_a_period,
+           databases_are_entries_and_those_the_fallback_stands_for, no_secret_is_shown)

@@ -52,6 +52,7 @@ SUPPORT_SRC := $(wildcard tests/support/*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
 REPLAY_SRC  := tests/fuzz/replay_main.c
 BENCH_SRC   := $(wildcard bench/*.c)
+DRIVER_SRC  := $(wildcard tests/drivers/*.c)
 
 obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 bin = $(patsubst %.c,$(BUILD)/%,$(1))
@@ -64,8 +65,9 @@ PG_BIN     := $(call bin,$(PG_SRC))
 WIRE_BIN   := $(if $(WIRE_SRC),$(BUILD)/tests/wire/player)
 REPLAY_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/replay_%,$(FUZZ_SRC))
 BENCH_BIN  := $(call bin,$(BENCH_SRC))
+DRIVER_BIN := $(call bin,$(DRIVER_SRC))
 TEST_BIN   := $(UNIT_BIN) $(PG_BIN) $(WIRE_BIN) $(REPLAY_BIN)
-OBJS       := $(call obj,$(LIB_SRC) $(MAIN_SRC) $(UNIT_SRC) $(PG_SRC) $(WIRE_SRC) $(SUPPORT_SRC) $(FUZZ_SRC) $(REPLAY_SRC) $(BENCH_SRC))
+OBJS       := $(call obj,$(LIB_SRC) $(MAIN_SRC) $(UNIT_SRC) $(PG_SRC) $(WIRE_SRC) $(SUPPORT_SRC) $(FUZZ_SRC) $(REPLAY_SRC) $(BENCH_SRC) $(DRIVER_SRC))
 
 .PHONY: all lib tests bench
 all: $(if $(MAIN_SRC),$(PGWEIR),$(LIB))
@@ -139,6 +141,10 @@ $(BENCH_BIN): %: %.o $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIB_LIBS)
 
+$(DRIVER_BIN): %: %.o
+	$(call say,LD,$@)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIB_LIBS)
+
 -include $(OBJS:.o=.d)
 
 # --- tests -----------------------------------------------------------------------------------------------------------
@@ -155,7 +161,7 @@ check: deps
 	@$(MAKE) --no-print-directory check-run
 
 check-run: need-check tests
-	@$(RUN) -j 4 $(UNIT_BIN) $(REPLAY_BIN) -j 3 $(PG_BIN) $(WIRE_BIN)
+	@$(RUN) -j 4 $(UNIT_BIN) $(REPLAY_BIN) -j 3 $(WIRE_BIN) $(PG_BIN)
 check-unit: need-check $(UNIT_BIN)
 	@$(RUN) -j 4 $(UNIT_BIN)
 check-fuzz: $(REPLAY_BIN)
@@ -164,6 +170,12 @@ check-pg: need-check all $(PG_BIN)
 	@$(RUN) -j 3 $(PG_BIN)
 check-wire: need-check all $(WIRE_BIN)
 	@$(RUN) $(WIRE_BIN)
+
+# DRIVERS='psycopg3 pgjdbc' runs only those.
+DRIVERS =
+.PHONY: check-drivers
+check-drivers: all $(DRIVER_BIN)
+	@PGWEIR='$(abspath $(PGWEIR))' LIBPQ_JOBS='$(abspath $(DRIVER_BIN))' $(if $(SAN),$(SAN_ENV)) tests/drivers/run $(DRIVERS)
 
 check-asan:
 	@$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-asan SAN=address,undefined tests

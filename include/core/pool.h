@@ -2,8 +2,8 @@
 /*
  * A pool: in one proxy, the idle backends and the waiting sessions of one group.
  *
- * Who gets a free backend (pool_give): the oldest waiter of this pool at once; but a
- * clearly older waiter of another proxy first; else the idle list. A session that asks
+ * Who gets a free backend (pool_give): the oldest waiter of this pool at once; but an
+ * older waiter of another proxy first; else the idle list. A session that asks
  * (pool_take) gets an idle backend or waits in FIFO order; whoever waits makes the pool
  * open connections as far as the group's limits go, and takes whatever is free first.
  * Nobody overtakes: pool_take answers NULL while others wait.
@@ -55,10 +55,11 @@ void pool_evict(struct pool *pool); /* closes the oldest idle backend */
 void pool_open_failed(struct pool *pool);
 void pool_remove_idle(struct pool *pool, struct backend *b);
 void pool_adopt_idle(struct pool *pool, struct backend *b); /* into the idle list, whoever waits: to be closed next */
+/* Here or in another proxy. */
 static inline bool
-pool_has_waiters(const struct pool *pool)
+pool_has_waiters_anywhere(const struct pool *pool)
 {
-	return pool->n_waiting > 0;
+	return pool->n_waiting > 0 || group_older_waiter(pool->group, pool->proxy->index, UINT64_MAX) >= 0;
 }
 
 #endif

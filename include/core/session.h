@@ -86,6 +86,7 @@ void session_refused(struct session *s, enum close_reason reason, const struct s
 void session_backend_lost(struct session *s, enum close_reason reason, const struct said *said);
 void session_pin(struct session *s); /* what it has on its backend can't be had elsewhere */
 bool session_wants_release(const struct session *s); /* its backend is settled: may others have it? */
+bool session_is_in_forbidden_block(const struct session *s); /* a transaction in statement pooling mode */
 void session_reply(struct session *s, const uint8_t *p, size_t n); /* bytes of the server for the client */
 void session_unit_done(struct session *s);
 void session_flow(struct session *s); /* lets both directions run or stop, as buffers and state demand */

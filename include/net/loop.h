@@ -75,7 +75,7 @@ void loop_bury(struct loop *l, struct loop_grave *g, void (*bury)(struct loop_gr
 
 /* The thread's receive buffer: LOOP_CARRY bytes kept from before, then LOOP_RECV bytes from one receive. */
 #define LOOP_RECV 65536u
-#define LOOP_CARRY 65536u
+#define LOOP_CARRY 131072u
 uint8_t *loop_buffer(struct loop *l);
 
 /* Share of the last second or so that the loop was working and not waiting, in 1/1000. Any thread. */

@@ -317,7 +317,7 @@ backend_logged_in(struct backend *b)
 	if (db->connect_query != NULL && db->connect_query[0] != '\0')
 		(void)backend_start_chore(b, CHORE_CONNECT_QUERY, db->connect_query);
 	else
-		pool_give(b->pool, b);
+		backend_release(b);
 }
 
 /* ---- closing ---- */

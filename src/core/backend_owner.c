@@ -122,7 +122,9 @@ detach_session(struct backend *b)
 	struct session *s = b->session;
 
 	prepared_session_gone(b);
-	if (b->pool->group->mode == POOL_SESSION)
+	if (s->login != NULL)
+		b->needs_reset = false; /* it only tried its settings, and those are in the label */
+	else if (b->pool->group->mode == POOL_SESSION)
 		b->needs_reset = b->pool->group->weir->config->server_reset_query[0] != '\0';
 	else
 		b->needs_reset = s->pinned || b->pool->group->weir->config->server_reset_query_always;

@@ -256,12 +256,23 @@ end_of_bytes(struct backend *b, const uint8_t *tail, size_t n_tail)
 	}
 	if (done && session_wants_release(s))
 		backend_release(b);
-	if (n_tail > 0)
+	/* a transaction block that statement pooling forbids: the error comes instead of the reply */
+	if (n_tail > 0 && !(done && session_is_in_forbidden_block(s)))
 		session_reply(s, tail, n_tail);
 	if (done)
 		session_unit_done(s);
 	else
 		session_flow(s);
+}
+
+/* A message behind the reply with which the session gives the backend up. */
+static enum replyq_fate
+got_afterwards(struct backend *b, const struct frame *f)
+{
+	/* its last words: it is not to be given to anybody */
+	if (f->type == BE_ERROR)
+		b->retire = true;
+	return may_come_unasked(f->type) ? REPLYQ_HIDE : REPLYQ_FORWARD;
 }
 
 /* Passes on p[0..n), the client's part of what came. */
@@ -288,6 +299,7 @@ backend_relay_bytes(struct backend *b, const uint8_t *p, size_t n)
 	size_t pos = 0, from = 0; /* [from, pos): seen, the client's, not yet sent on */
 	struct frame f;
 	struct buf other;
+	bool is_over = false; /* the session's last unit is answered, what follows is said to nobody in particular */
 
 	buf_init(&other);
 	if (b->msg_left > 0) {
@@ -314,6 +326,8 @@ backend_relay_bytes(struct backend *b, const uint8_t *p, size_t n)
 			backend_close(b, CLOSE_SERVER_GARBLED, "a message that nothing asked for");
 			return n;
 		}
+		if (is_over)
+			fate = got_afterwards(b, &f);
 		if (fate == REPLYQ_PARSED)
 			((uint8_t *)(uintptr_t)p)[pos] = BE_PARSE_COMPLETE; /* in place: the two differ in their type only */
 		if (fate == REPLYQ_HIDE || other.len > 0) {
@@ -325,6 +339,7 @@ backend_relay_bytes(struct backend *b, const uint8_t *p, size_t n)
 		b->msg_hidden = fate == REPLYQ_HIDE;
 		b->msg_left = f.len - f.avail;
 		pos += f.avail;
+		is_over = is_over || (f.type == BE_READY && b->session != NULL && session_wants_release(b->session));
 	}
 	end_of_bytes(b, p + from, pos - from);
 	return pos;

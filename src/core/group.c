@@ -2,6 +2,7 @@
 #include "core/group.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/obj.h"
 #include "base/secret.h"
 #include "base/str.h"
@@ -13,7 +14,6 @@
 
 #define KNOWN_MAX 1000          /* startup settings remembered per group */
 #define RETRY_FIRST_US 100000u  /* first pause after a failed login; doubles up to server_login_retry */
-#define AGE_SLACK_US 5000u      /* a waiter elsewhere is "older" when it has waited that much longer */
 
 struct group_known {
 	struct settings *asked, *canonical;
@@ -204,9 +204,15 @@ group_take_token(struct group *g, uint64_t waited_us)
 	int64_t most = config_pool_size(c, g->db, g->user_conf);
 	int64_t reserve = config_reserve_pool_size(c, g->db, g->user_conf);
 
-	if (most > 0 && reserve > 0 && waited_us >= (uint64_t)c->reserve_pool_timeout_us)
-		most += reserve;
-	return take_token(g, most);
+	enum group_token token = take_token(g, most);
+
+	if (token != GROUP_TOKEN_FULL || reserve <= 0 || waited_us < (uint64_t)c->reserve_pool_timeout_us)
+		return token;
+	token = take_token(g, most + reserve);
+	if (token == GROUP_TOKEN_OK)
+		log_event(LOG_INFO_, "reserve", LOG_S("db", g->database), LOG_S("user", g->user),
+		          LOG_S("msg", "taking connection from reserve_pool"));
+	return token;
 }
 
 enum group_token
@@ -345,7 +351,7 @@ group_remove_client(struct group *g, const char *client_user)
 int
 group_older_waiter(const struct group *g, unsigned me, uint64_t since_us)
 {
-	uint64_t oldest_us = since_us > AGE_SLACK_US ? since_us - AGE_SLACK_US : 0;
+	uint64_t oldest_us = since_us;
 	int found = -1;
 
 	for (unsigned i = 0; i < g->weir->n_proxies; i++) {

@@ -295,7 +295,7 @@ unit_done(struct session *s)
 {
 	if (s->backend == NULL)
 		return SESSION_IDLE;
-	if (s->pool->group->mode == POOL_STATEMENT && s->backend->owed.tx != TX_IDLE)
+	if (session_is_in_forbidden_block(s))
 		return session_close(s, CLOSE_STATEMENT_MODE, NULL);
 	return SESSION_HELD;
 }
@@ -662,6 +662,12 @@ void
 session_unit_done(struct session *s)
 {
 	session_step(s, EV_UNIT_DONE, NULL);
+}
+
+bool
+session_is_in_forbidden_block(const struct session *s)
+{
+	return s->backend != NULL && s->pool->group->mode == POOL_STATEMENT && s->backend->owed.tx != TX_IDLE;
 }
 
 void

@@ -642,6 +642,7 @@ got_cancel_packet(struct session *s, const struct startup_packet *sp)
 	return SESSION_CANCELLING;
 }
 
+/* Nothing may stand behind the request before it is answered, as in PostgreSQL: it could have been put there by others. */
 static enum session_state
 decline(struct session *s, bool *declined, const struct startup_packet *sp, struct session_input *in)
 {
@@ -652,6 +653,10 @@ decline(struct session *s, bool *declined, const struct startup_packet *sp, stru
 	*declined = true;
 	in->used += sp->len;
 	(void)stream_send(&s->stream, "N", 1);
+	if (in->used < in->n)
+		return session_close(s, CLOSE_BAD_STARTUP,
+		                     sp->kind == STARTUP_SSL ? "received unencrypted data after SSL request"
+		                                             : "received unencrypted data after GSSAPI encryption request");
 	return SESSION_STARTUP;
 }
 

@@ -209,8 +209,8 @@ must_brake(const struct session *s, char type)
 
 	if (owed->n >= REPLYQ_MAX / 2)
 		return true;
-	return pool_has_waiters(s->pool) && owed->n > 0 && owed->tx == TX_IDLE && replyq_at_boundary(owed) &&
-	       !replyq_is_hidden(owed) && begins_unit(type) && s->pool->group->mode != POOL_SESSION && !s->pinned;
+	return owed->n > 0 && owed->tx == TX_IDLE && replyq_at_boundary(owed) && !replyq_is_hidden(owed) && begins_unit(type) &&
+	       s->pool->group->mode != POOL_SESSION && !s->pinned && pool_has_waiters_anywhere(s->pool);
 }
 
 /*

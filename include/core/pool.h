@@ -46,10 +46,12 @@ void pool_wait(struct pool *pool, struct session *s);   /* s->wait_since_us must
 void pool_unwait(struct pool *pool, struct session *s);
 /* A free, settled backend of this proxy: to a waiter, another proxy or the idle list. */
 void pool_give(struct pool *pool, struct backend *b);
+/* The same for one that another proxy has just handed over to our oldest waiter. */
+void pool_receive(struct pool *pool, struct backend *b);
 /* Something changed (a limit, a failure, a waiter): open what may be opened, fail waiters that can't be served. */
 void pool_consider(struct pool *pool);
-/* Another proxy wants an idle backend of ours. */
-void pool_lend(struct pool *pool, unsigned to);
+/* Another proxy wants an idle backend of ours; its waiter may have been served meanwhile. False: there is none to lend. */
+bool pool_lend(struct pool *pool, unsigned to);
 void pool_evict(struct pool *pool); /* closes the oldest idle backend */
 /* A backend of this pool could not be opened or logged in; waiters may learn the reason. */
 void pool_open_failed(struct pool *pool);

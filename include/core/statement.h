@@ -18,6 +18,9 @@ struct statement;
 
 /* body: of a Parse message behind the statement's name: text, number of types, types. NULL: no memory. */
 struct statement *statement_get(struct settings *settings, const uint8_t *body, size_t n);
+/* One of its own, whose text is not kept: it can be prepared but once. */
+struct statement *statement_new_large(void);
+bool statement_is_large(const struct statement *st);
 struct statement *statement_ref(struct statement *st);
 void statement_unref(struct statement **st); /* nulls; NULL is a no-op */
 
@@ -31,7 +34,10 @@ struct statement_totals {
 };
 struct statement_totals statement_totals(void);
 
-/* ---- a session's names for them; owned by the session, one thread ---- */
+/*
+ * ---- a session's names for them; owned by the session, one thread ----
+ * As in the server, names that are equal in their first 63 bytes are the same.
+ */
 struct names;
 
 void names_free(struct names **n);
@@ -40,6 +46,7 @@ struct statement *names_find(const struct names *n, const char *name);
 /* Takes over the reference. False: no memory (the reference is still the caller's). The name must not be in use. */
 bool names_add(struct names **n, const char *name, struct statement *st);
 struct statement *names_take(struct names *n, const char *name); /* removes; the caller has the reference, or NULL */
+const char *names_of(const struct names *n, const char *server_name); /* a name of that statement; NULL: none */
 size_t names_n(const struct names *n);
 
 #endif

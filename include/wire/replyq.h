@@ -58,7 +58,7 @@ enum replyq_mode {
 };
 
 #define REPLYQ_INLINE 4
-#define REPLYQ_MAX 4096 /* entries; a client that pipelines more waits */
+#define REPLYQ_MAX (1u << 20) /* entries; more messages in one unit are refused */
 
 struct replyq {
 	struct replyq_entry *ring; /* capacity is a power of two; `inline_ring` until it grows */

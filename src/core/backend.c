@@ -69,6 +69,10 @@ backend_enter(struct backend *b, enum backend_state next)
 	if (next == b->state)
 		return;
 	invariant(next == BACKEND_CLOSED || (states[b->state].moves & (1u << next)) != 0);
+	if (log_enabled(LOG_TRACE_))
+		log_event(LOG_TRACE_, "server_state", LOG_U("server", b->id), LOG_S("from", states[b->state].label),
+		          LOG_I("from_n", b->state), LOG_S("to", states[next].label), LOG_I("to_n", next),
+		          LOG_U("cancels", b->n_cancels));
 	b->state = (uint8_t)next;
 	limit_us = timeout_us(b, states[next].timeout);
 	if (limit_us > 0)

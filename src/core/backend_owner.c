@@ -289,5 +289,5 @@ backend_adopt(struct backend *b, struct pool *pool)
 		backend_close(b, CLOSE_SERVER_IDLE_LOST, "no descriptor for it");
 		return;
 	}
-	pool_give(pool, b);
+	pool_receive(pool, b);
 }

@@ -20,14 +20,15 @@ struct names {
 };
 
 #define FIRST_CAP 8
+#define N_COMPARED 63 /* the server's table has room for so many bytes of a name, and cuts what is longer when it compares */
 
 static uint32_t
 hash_of(const char *text)
 {
 	uint32_t h = 2166136261u; /* FNV-1a */
 
-	for (; *text != '\0'; text++)
-		h = (h ^ (uint8_t)*text) * 16777619u;
+	for (size_t i = 0; i < N_COMPARED && text[i] != '\0'; i++)
+		h = (h ^ (uint8_t)text[i]) * 16777619u;
 	return h;
 }
 
@@ -36,7 +37,7 @@ slot_of(const struct names *n, const char *name, uint32_t hash)
 {
 	uint32_t i = hash & (n->cap - 1);
 
-	while (n->slots[i] != NULL && (n->slots[i]->hash != hash || strcmp(n->slots[i]->text, name) != 0))
+	while (n->slots[i] != NULL && (n->slots[i]->hash != hash || strncmp(n->slots[i]->text, name, N_COMPARED) != 0))
 		i = (i + 1) & (n->cap - 1);
 	return i;
 }
@@ -139,6 +140,15 @@ names_take(struct names *n, const char *name)
 		put(n, x);
 	}
 	return st;
+}
+
+const char *
+names_of(const struct names *n, const char *server_name)
+{
+	for (uint32_t i = 0; n != NULL && i < n->cap; i++)
+		if (n->slots[i] != NULL && strcmp(statement_server_name(n->slots[i]->st), server_name) == 0)
+			return n->slots[i]->text;
+	return NULL;
 }
 
 size_t

@@ -133,8 +133,8 @@ pool_take(struct pool *pool, struct session *s)
 {
 	struct backend *b;
 
-	if (pool->n_waiting > 0)
-		return NULL;
+	if (pool->n_waiting > 0 || pool->settle_task.queued)
+		return NULL; /* behind those who wait, here or elsewhere */
 	b = pick_idle(pool, s->settings);
 	if (b == NULL)
 		return NULL;
@@ -241,7 +241,8 @@ settle(struct loop_task *t)
 		int other = group_older_waiter(pool->group, pool->proxy->index, s ? s->wait_since_us : UINT64_MAX);
 
 		if (other >= 0) {
-			pool_lend(pool, (unsigned)other);
+			if (!pool_lend(pool, (unsigned)other))
+				return;
 		} else if (s != NULL) {
 			pool_remove_idle(pool, b);
 			serve_first_waiter(pool, b);
@@ -270,6 +271,14 @@ pool_give(struct pool *pool, struct backend *b)
 }
 
 void
+pool_receive(struct pool *pool, struct backend *b)
+{
+	/* the giver has claimed our oldest waiter's publication; if an even older one elsewhere gets b, ours waits on */
+	publish_waiting(pool);
+	pool_give(pool, b);
+}
+
+bool
 pool_lend(struct pool *pool, unsigned to)
 {
 	struct backend *b;
@@ -277,13 +286,12 @@ pool_lend(struct pool *pool, unsigned to)
 	TAILQ_FOREACH (b, &pool->idle, idle_link)
 		if (b->stream.in.len == 0 && b->stream.out.len == 0 && b->stream.error == 0)
 			break;
-	if (b == NULL) {
-		(void)group_claim_waiter(pool->group, to); /* nothing fit for it here; it asks again by itself */
-		return;
-	}
+	if (b == NULL)
+		return false;
 	pool_remove_idle(pool, b);
 	if (!hand_over(pool, b, to))
 		add_idle(pool, b);
+	return true;
 }
 
 void

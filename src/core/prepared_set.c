@@ -104,6 +104,8 @@ prepared_set_victim(const struct prepared_set *set, uint64_t first_open_unit)
 {
 	const struct prepared *x = set ? TAILQ_LAST(&set->recent, prepared_list) : NULL;
 
+	while (x != NULL && statement_is_large(x->st))
+		x = TAILQ_PREV(x, prepared_list, link);
 	return x != NULL && x->last_unit < first_open_unit ? x->st : NULL;
 }
 
@@ -117,8 +119,17 @@ prepared_set_stale(struct prepared_set *set, uint64_t from_unit)
 	TAILQ_FOREACH (x, &set->recent, link) {
 		if (x->last_unit < from_unit)
 			return;
-		x->is_stale = true;
+		x->is_stale = !statement_is_large(x->st);
 	}
+}
+
+void
+prepared_set_stale_one(struct prepared_set *set, const struct statement *st)
+{
+	struct prepared *x = find(set, st);
+
+	if (x != NULL)
+		x->is_stale = !statement_is_large(st);
 }
 
 void

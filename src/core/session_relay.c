@@ -18,6 +18,8 @@
 
 #define WHOLE_MAX 32768u /* a message up to that size is awaited whole before a backend is taken for it */
 
+#define AHEAD_MAX 32u    /* units that a client may have under way at once */
+
 static size_t
 min_size(size_t a, size_t b)
 {
@@ -199,18 +201,20 @@ begins_unit(char type)
 }
 
 /*
- * A pipelining client may send ahead as far as it likes while nobody waits; else its next unit waits for the answer of
- * the one under way, so that the backend can be passed on.
+ * A pipelining client may send some units ahead while nobody waits; else its next unit waits for the answer of the one
+ * under way, so that the backend can be passed on. What is sent can't be taken back for somebody who comes to wait.
  */
 static bool
 must_brake(const struct session *s, char type)
 {
 	const struct replyq *owed = &s->backend->owed;
 
-	if (owed->n >= REPLYQ_MAX / 2)
+	if (owed->n == 0 || !replyq_at_boundary(owed) || !begins_unit(type))
+		return false;
+	if (owed->n >= AHEAD_MAX)
 		return true;
-	return owed->n > 0 && owed->tx == TX_IDLE && replyq_at_boundary(owed) && !replyq_is_hidden(owed) && begins_unit(type) &&
-	       s->pool->group->mode != POOL_SESSION && !s->pinned && pool_has_waiters_anywhere(s->pool);
+	return owed->tx == TX_IDLE && !replyq_is_hidden(owed) && s->pool->group->mode != POOL_SESSION && !s->pinned &&
+	       pool_has_waiters_anywhere(s->pool);
 }
 
 /*

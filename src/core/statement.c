@@ -11,7 +11,7 @@
 struct statement {
 	uint32_t refs; /* under table.lock */
 	UT_hash_handle hh;
-	struct settings *settings;
+	struct settings *settings; /* NULL: large, and not in the table */
 	char server_name[28];
 	size_t n_key; /* the key: the settings' address, then the body */
 	uint8_t key[];
@@ -36,6 +36,13 @@ statement_new(struct settings *settings, const uint8_t *body, size_t n)
 	return st;
 }
 
+/* Under the lock. */
+static void
+set_server_name(struct statement *st)
+{
+	snprintf(st->server_name, sizeof(st->server_name), STATEMENT_PREFIX "%llu", (unsigned long long)++table.last_number);
+}
+
 /* Under the lock. False: no memory. */
 static bool
 add(struct statement *st, struct settings *settings)
@@ -44,7 +51,7 @@ add(struct statement *st, struct settings *settings)
 	if (st->hh.tbl == NULL)
 		return false;
 	st->settings = settings_ref(settings);
-	snprintf(st->server_name, sizeof(st->server_name), STATEMENT_PREFIX "%llu", (unsigned long long)++table.last_number);
+	set_server_name(st);
 	table.n_bytes += sizeof(*st) + st->n_key;
 	return true;
 }
@@ -70,6 +77,26 @@ statement_get(struct settings *settings, const uint8_t *body, size_t n)
 }
 
 struct statement *
+statement_new_large(void)
+{
+	struct statement *st = calloc(1, sizeof(*st));
+
+	if (st == NULL)
+		return NULL;
+	st->refs = 1;
+	pthread_mutex_lock(&table.lock);
+	set_server_name(st);
+	pthread_mutex_unlock(&table.lock);
+	return st;
+}
+
+bool
+statement_is_large(const struct statement *st)
+{
+	return st->settings == NULL;
+}
+
+struct statement *
 statement_ref(struct statement *st)
 {
 	pthread_mutex_lock(&table.lock);
@@ -88,9 +115,11 @@ statement_unref(struct statement **stp)
 	*stp = NULL;
 	pthread_mutex_lock(&table.lock);
 	if (--st->refs == 0) {
-		HASH_DEL(table.all, st);
-		table.n_bytes -= sizeof(*st) + st->n_key;
 		dead = st;
+		if (!statement_is_large(st)) {
+			HASH_DEL(table.all, st);
+			table.n_bytes -= sizeof(*st) + st->n_key;
+		}
 	}
 	pthread_mutex_unlock(&table.lock);
 	if (dead != NULL)

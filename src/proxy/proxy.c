@@ -48,7 +48,7 @@ on_group_mail(struct proxy *p, const struct mail_group *m)
 	if (pool == NULL)
 		return;
 	if (m->mail.type == MAIL_WANT_IDLE)
-		pool_lend(pool, m->from);
+		(void)pool_lend(pool, m->from);
 	else if (m->mail.type == MAIL_EVICT)
 		pool_evict(pool);
 	else

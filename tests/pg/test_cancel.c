@@ -196,7 +196,7 @@ START_TEST(backend_waits_for_its_cancel)
 	struct fake_server *server = fake_server_new();
 	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 1\n",
 								 .databases = fake_server_databases(server)});
-	struct rawconn *a = raw_tcp(d->port), *b = raw_tcp(d->port), *backend, *cancel;
+	struct rawconn *a = raw_tcp(d->port), *b = raw_tcp(d->port), *backend, *cancel, *requester;
 	uint32_t code;
 
 	packet_login(&a->out, "app", "app");
@@ -210,7 +210,8 @@ START_TEST(backend_waits_for_its_cancel)
 	raw_query(a, "select 'of a'");
 	query_assert_message((char *)raw_read_type(backend, 'Q').body, "of a");
 	raw_query(b, "select 'of b'");
-	raw_cancel(d->port, a->cancel_pid, a->cancel_key);
+	/* the requester's connection stays open until the server has closed its own */
+	requester = raw_send_cancel(d->port, a->cancel_pid, a->cancel_key);
 	cancel = fake_server_accept(server, 5000, &code);
 	ck_assert_msg(cancel != NULL && code == 80877102, "the cancel does not reach the server");
 
@@ -223,7 +224,10 @@ START_TEST(backend_waits_for_its_cancel)
 	ck_assert_str_eq(a->rows, "result of a;");
 	ck_assert_msg(!raw_wait_message(backend, 300), "the backend was reused while its cancel was under way");
 
+	ck_assert(!raw_wait_message(requester, 0));
 	raw_close(cancel);
+	ck_assert_int_eq(raw_read_byte(requester), -1);
+	raw_close(requester);
 	query_assert_message((char *)raw_read_type(backend, 'Q').body, "of b");
 	fake_reply_row(backend, "result of b");
 	fake_reply_complete(backend, "SELECT 1");

@@ -289,6 +289,15 @@ raw_finish_login(struct rawconn *c)
 void
 raw_cancel(uint16_t port, uint32_t pid, uint32_t key)
 {
+	struct rawconn *c = raw_send_cancel(port, pid, key);
+
+	ck_assert_int_eq(raw_read_byte(c), -1);
+	raw_close(c);
+}
+
+struct rawconn *
+raw_send_cancel(uint16_t port, uint32_t pid, uint32_t key)
+{
 	struct rawconn *c = raw_tcp(port);
 
 	packet_begin(&c->out, 0);
@@ -297,8 +306,7 @@ raw_cancel(uint16_t port, uint32_t pid, uint32_t key)
 	packet_i32(&c->out, key);
 	packet_end(&c->out);
 	raw_flush(c);
-	ck_assert_int_eq(raw_read_byte(c), -1);
-	raw_close(c);
+	return c;
 }
 
 const char *

@@ -56,6 +56,7 @@ void raw_expect_eof(struct rawconn *c); /* skips messages up to the end of file 
 bool raw_finish_login(struct rawconn *c);
 
 void raw_cancel(uint16_t port, uint32_t pid, uint32_t key); /* sends it and waits for the close */
+struct rawconn *raw_send_cancel(uint16_t port, uint32_t pid, uint32_t key); /* sends it */
 const char *raw_error_field(const struct rawmsg *m, char field); /* NULL: none */
 
 #endif

@@ -45,6 +45,7 @@ struct backend {
 	struct prepared_set *prepared; /* statements that are prepared on it */
 	struct session *unnamed_of;    /* whose its unnamed statement is; compared only, and only with its own session */
 	uint64_t n_units_sent, n_units_done; /* of clients */
+	uint64_t discarding_unit;            /* the last unit that may end all statements, + 1 */
 	struct pool *pool;
 	struct session *session; /* BACKEND_ACTIVE */
 	struct settings *label;    /* what it carries beyond its login values */

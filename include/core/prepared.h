@@ -31,6 +31,7 @@ struct relay {
 enum prepared_verdict {
 	PREPARED_PASS,  /* `n_replaced` bytes at its beginning (0: none) are replaced by what was queued; the rest goes as it is */
 	PREPARED_MORE,  /* more of the message must be seen */
+	PREPARED_WAIT,  /* an earlier unit must be answered first */
 	PREPARED_FAILED /* no memory, or too much is under way */
 };
 
@@ -43,6 +44,8 @@ enum prepared_verdict prepared_client_message(struct relay *r, const struct fram
 bool prepared_client_query(struct session *s);
 /* A Query that may end all statements (DISCARD, DEALLOCATE): nothing may be sent behind it before it is answered. */
 bool prepared_may_discard(const uint8_t *sql, size_t n);
+/* The unit that is being sent holds such a statement: nor behind its Sync. */
+bool prepared_is_discarding(const struct backend *b);
 
 /* CommandComplete of DISCARD ALL or DEALLOCATE ALL. */
 void prepared_discarded(struct backend *b);

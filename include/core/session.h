@@ -48,6 +48,8 @@ struct session {
 	struct settings *settings;
 	struct settings *meaning, *meaning_of; /* settings without application_name, and the settings it was made from */
 	struct names *names;                   /* prepared statements by name; NULL: none */
+	struct names *lost;                    /* names that were used ahead and turned out not to be there: for error messages */
+	uint32_t n_closing;                    /* Closes of names that are under way */
 	struct unnamed *unnamed;               /* the unnamed statement; NULL: none */
 	struct login *login;     /* until logged in */
 	char *user;              /* as the client names it */
@@ -89,6 +91,7 @@ bool session_wants_release(const struct session *s); /* its backend is settled: 
 bool session_is_in_forbidden_block(const struct session *s); /* a transaction in statement pooling mode */
 void session_reply(struct session *s, const uint8_t *p, size_t n); /* bytes of the server for the client */
 void session_unit_done(struct session *s);
+void session_progress(struct session *s); /* something was answered, and something is still owed */
 void session_flow(struct session *s); /* lets both directions run or stop, as buffers and state demand */
 void session_parameter_changed(struct session *s);
 void session_settings_failed(struct session *s); /* its settings could not be restored: it can't go on */

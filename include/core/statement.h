@@ -41,6 +41,7 @@ struct statement_totals statement_totals(void);
 struct names;
 
 void names_free(struct names **n);
+bool names_are_same(const char *a, const char *b);
 /* NULL: not in use. */
 struct statement *names_find(const struct names *n, const char *name);
 /* Takes over the reference. False: no memory (the reference is still the caller's). The name must not be in use. */

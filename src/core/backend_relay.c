@@ -262,7 +262,7 @@ end_of_bytes(struct backend *b, const uint8_t *tail, size_t n_tail)
 	if (done)
 		session_unit_done(s);
 	else
-		session_flow(s);
+		session_progress(s);
 }
 
 /* A message behind the reply with which the session gives the backend up. */

@@ -37,9 +37,15 @@ slot_of(const struct names *n, const char *name, uint32_t hash)
 {
 	uint32_t i = hash & (n->cap - 1);
 
-	while (n->slots[i] != NULL && (n->slots[i]->hash != hash || strncmp(n->slots[i]->text, name, N_COMPARED) != 0))
+	while (n->slots[i] != NULL && (n->slots[i]->hash != hash || !names_are_same(n->slots[i]->text, name)))
 		i = (i + 1) & (n->cap - 1);
 	return i;
+}
+
+bool
+names_are_same(const char *a, const char *b)
+{
+	return strncmp(a, b, N_COMPARED) == 0;
 }
 
 static struct names *

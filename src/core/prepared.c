@@ -24,12 +24,13 @@ struct unnamed {
 
 enum note_kind {
 	NOTE_NAMED,        /* the client's Parse of a name: in the session's names, and st on the backend if `on_backend` */
-	NOTE_DUPLICATE,    /* the client's Parse of a name in use: will fail */
+	NOTE_DUPLICATE,    /* the client's Parse of a name in use: under the name of `st`, which is there, so it fails */
 	NOTE_UNNAMED,      /* the client's Parse of the unnamed statement, or a Query that ends it; `old` was there before */
 	NOTE_NAME_CLOSED,  /* the client's Close of a name: taken from the session's names */
 	NOTE_PARSED_AHEAD, /* our Parse: on the backend */
 	NOTE_REPARSED,     /* our Parse of the session's unnamed statement */
 	NOTE_EVICTED,      /* our Close: no more on the backend */
+	NOTE_NOTHING,
 };
 
 struct note {
@@ -38,7 +39,9 @@ struct note {
 	struct backend *backend;
 	struct session *session; /* NULL: gone, or not concerned */
 	struct statement *st;    /* a reference, or NULL */
+	struct statement *want;  /* DUPLICATE: what is prepared should it not fail; a reference, or NULL */
 	struct unnamed *old;
+	uint64_t unit; /* of the backend: when it was sent */
 	char name[];
 };
 
@@ -68,6 +71,7 @@ note_new(enum note_kind kind, struct backend *b, struct session *s, const char *
 	x->kind = kind;
 	x->backend = b;
 	x->session = s;
+	x->unit = b->n_units_sent;
 	if (name != NULL)
 		memcpy(x->name, name, len);
 	return x;
@@ -77,16 +81,56 @@ static void
 note_free(struct note *x)
 {
 	statement_unref(&x->st);
+	statement_unref(&x->want);
 	unnamed_free(&x->old);
 	free(x);
 }
 
+/* The session has no such statement after all; what the server says of it, if it was used ahead, is put in the client's words. */
 static void
 forget_name(struct session *s, const char *name)
 {
 	struct statement *st = s ? names_take(s->names, name) : NULL;
 
+	if (st != NULL && names_find(s->lost, name) == NULL && names_add(&s->lost, name, st))
+		return;
 	statement_unref(&st);
+}
+
+/* The last note of the name that is still under way. */
+static struct note *
+last_note_of(const struct backend *b, const char *name)
+{
+	for (uint32_t i = b->owed.n; i > 0; i--) {
+		struct note *x = replyq_what(&b->owed, i - 1);
+
+		if (x != NULL && x->name[0] != '\0' && names_are_same(x->name, name))
+			return x;
+	}
+	return NULL;
+}
+
+/*
+ * A Parse that was to fail has not: the statement before it was gone when it came, because its own Parse had failed or because
+ * of a DEALLOCATE ALL. On the server its text is under another's name, for those who use it in the same pipeline.
+ */
+static void
+name_after_all(struct note *x)
+{
+	struct backend *b = x->backend;
+	struct note *later = x->session ? last_note_of(b, x->name) : NULL;
+
+	if (!prepared_set_has(b->prepared, x->st) && !prepared_set_add(&b->prepared, x->st))
+		b->retire = true;
+	prepared_set_stale_one(b->prepared, x->st);
+	if (x->session == NULL || x->want == NULL)
+		return;
+	if (later == NULL && names_add(&x->session->names, x->name, x->want)) {
+		x->want = NULL;
+	} else if (later != NULL && later->kind == NOTE_NAME_CLOSED) {
+		statement_unref(&later->st);
+		later->st = statement_ref(x->want); /* what is there again if the Close is skipped */
+	}
 }
 
 static void
@@ -132,6 +176,7 @@ undo(struct note *x, enum replyq_outcome outcome)
 			x->backend->retire = true;
 		break;
 	case NOTE_DUPLICATE:
+	case NOTE_NOTHING:
 		break;
 	}
 }
@@ -141,8 +186,12 @@ prepared_settle(void *what, enum replyq_outcome outcome)
 {
 	struct note *x = what;
 
+	if (x->kind == NOTE_NAME_CLOSED && x->session != NULL)
+		x->session->n_closing--;
 	if (outcome != REPLYQ_DONE)
 		undo(x, outcome);
+	else if (x->kind == NOTE_DUPLICATE)
+		name_after_all(x);
 	note_free(x);
 }
 
@@ -175,13 +224,24 @@ queue_buf(struct relay *r, struct buf *out)
 	return ok;
 }
 
+/* Consumes the note. */
+static bool
+note_sent(struct relay *r, enum replyq_kind kind, enum replyq_answer answer, struct note *note)
+{
+	if (replyq_sent_statement(&r->session->backend->owed, kind, answer, note))
+		return true;
+	if (note != NULL)
+		note_free(note);
+	return false;
+}
+
 /* Sends a Close of ours, or one in place of a client's message. Consumes the note. */
 static bool
 send_close(struct relay *r, const char *server_name, enum replyq_answer answer, struct note *note)
 {
 	struct buf out;
 
-	if (!replyq_sent_statement(&r->session->backend->owed, REPLYQ_CLOSE, answer, note))
+	if (!note_sent(r, REPLYQ_CLOSE, answer, note))
 		return false;
 	buf_init(&out);
 	build_close_statement(&out, server_name);
@@ -195,7 +255,7 @@ send_parse(struct relay *r, const char *server_name, const uint8_t *body, size_t
 	struct buf out;
 	uint32_t mark;
 
-	if (!replyq_sent_statement(&r->session->backend->owed, REPLYQ_PARSE, REPLYQ_SWALLOW, note))
+	if (!note_sent(r, REPLYQ_PARSE, REPLYQ_SWALLOW, note))
 		return false;
 	buf_init(&out);
 	mark = msg_begin(&out, FE_PARSE);
@@ -217,7 +277,7 @@ send_evict(struct relay *r, struct statement *st)
 	note->st = statement_ref(st);
 	prepared_set_remove(b->prepared, st);
 	counter_add(&b->pool->stats.n_evictions, 1);
-	return send_close(r, statement_server_name(note->st), REPLYQ_SWALLOW, note);
+	return send_close(r, statement_server_name(st), REPLYQ_SWALLOW, note);
 }
 
 static bool
@@ -253,16 +313,22 @@ ensure_prepared(struct relay *r, struct statement *st)
 		prepared_set_use(b->prepared, st, b->n_units_sent);
 		return true;
 	}
+	/* gone with a DEALLOCATE ALL that is under way, as the server will say; or it can't be parsed anew */
+	if (prepared_is_discarding(b) || statement_is_large(st))
+		return true;
 	note = make_room(r) ? note_new(NOTE_PARSED_AHEAD, b, NULL, NULL) : NULL;
 	if (note == NULL)
 		return false;
 	note->st = statement_ref(st);
 	body = statement_body(st, &n);
-	if (!send_parse(r, statement_server_name(st), body, n, note) || !prepared_set_add(&b->prepared, st))
+	/* noted first: where the server skips it, the queue undoes it at once */
+	if (!prepared_set_add(&b->prepared, st)) {
+		note_free(note);
 		return false;
+	}
 	prepared_set_use(b->prepared, st, b->n_units_sent);
 	counter_add(&b->pool->stats.n_server_parses, 1);
-	return true;
+	return send_parse(r, statement_server_name(st), body, n, note);
 }
 
 /* ---- Parse ---- */
@@ -294,77 +360,100 @@ rename_parse(struct relay *r, const struct frame *f, size_t n_name, const char *
 	return queue_buf(r, &out);
 }
 
+/* A DEALLOCATE ALL or DISCARD ALL was bound in this unit. */
+bool
+prepared_is_discarding(const struct backend *b)
+{
+	return b->discarding_unit == b->n_units_sent + 1;
+}
+
 /* The status in which the server will see the message is known, and it is no failed transaction. */
 static bool
 is_sure_to_parse(const struct backend *b)
 {
-	return b->n_units_sent == b->n_units_done && b->owed.tx != TX_FAILED && b->owed.mode == REPLYQ_NORMAL;
+	return b->n_units_sent == b->n_units_done && b->owed.tx != TX_FAILED && b->owed.mode == REPLYQ_NORMAL && !prepared_is_discarding(b);
 }
 
+/* Sends the client's Parse under the server's name. */
 static bool
-parse_new_name(struct relay *r, const struct frame *f, const char *name, struct statement *st, size_t *n_replaced)
+send_named(struct relay *r, const struct frame *f, const struct statement *st, struct note *note, size_t *n_replaced)
 {
-	struct session *s = r->session;
-	struct backend *b = s->backend;
-	struct note *note = note_new(NOTE_NAMED, b, s, name);
+	size_t n_name = strlen(note->name) + 1;
 
-	if (note == NULL)
-		return false;
-	note->st = statement_ref(st);
-	if (prepared_set_is_stale(b->prepared, st) && !send_evict(r, st))
-		return false;
-	if (prepared_set_has(b->prepared, st) && is_sure_to_parse(b)) {
+	return note_sent(r, REPLYQ_PARSE, REPLYQ_PASS, note) && rename_parse(r, f, n_name, statement_server_name(st), n_replaced);
+}
+
+/* Consumes the note. */
+static bool
+parse_new_name(struct relay *r, const struct frame *f, struct statement *st, struct note *note, size_t *n_replaced)
+{
+	struct backend *b = r->session->backend;
+
+	if (prepared_set_has(b->prepared, st) && !prepared_set_is_stale(b->prepared, st) && is_sure_to_parse(b)) {
 		counter_add(&b->pool->stats.n_prepared_hits, 1);
 		prepared_set_use(b->prepared, st, b->n_units_sent);
 		*n_replaced = f->len;
 		return send_close(r, NEVER_PREPARED, REPLYQ_AS_PARSE, note);
 	}
-	if (prepared_set_has(b->prepared, st) && !send_evict(r, st))
+	if ((prepared_set_has(b->prepared, st) && !send_evict(r, st)) || !make_room(r) || !prepared_set_add(&b->prepared, st)) {
+		note_free(note);
 		return false;
-	if (!make_room(r) || !prepared_set_add(&b->prepared, st))
-		return false;
+	}
 	prepared_set_use(b->prepared, st, b->n_units_sent);
 	note->on_backend = true;
 	counter_add(&b->pool->stats.n_server_parses, 1);
-	return replyq_sent_statement(&b->owed, REPLYQ_PARSE, REPLYQ_PASS, note) &&
-	       rename_parse(r, f, strlen(name) + 1, statement_server_name(st), n_replaced);
+	return send_named(r, f, st, note, n_replaced);
 }
 
 /* The name is in use: the server shall say so, in its own words and at its place. */
 static bool
-parse_used_name(struct relay *r, const struct frame *f, const char *name, struct statement *st, size_t *n_replaced)
+parse_used_name(struct relay *r, const struct frame *f, const char *name, struct statement *st, struct statement *want,
+                size_t *n_replaced)
 {
 	struct backend *b = r->session->backend;
 	struct note *note;
 
-	if (!ensure_prepared(r, st))
+	/* behind a DEALLOCATE ALL it will not fail; it is there, then, for the messages that follow */
+	if (prepared_is_discarding(b) ? !prepared_set_has(b->prepared, st) && !prepared_set_add(&b->prepared, st) : !ensure_prepared(r, st))
 		return false;
 	note = note_new(NOTE_DUPLICATE, b, r->session, name);
 	if (note == NULL)
 		return false;
 	note->st = statement_ref(st);
-	return replyq_sent_statement(&b->owed, REPLYQ_PARSE, REPLYQ_PASS, note) &&
-	       rename_parse(r, f, strlen(name) + 1, statement_server_name(st), n_replaced);
+	note->want = statement_ref(want);
+	return send_named(r, f, st, note, n_replaced);
 }
 
+/* Takes over the reference to st; NULL: no memory. */
 static bool
-parse_named(struct relay *r, const struct frame *f, const char *name, size_t *n_replaced)
+parse_named(struct relay *r, const struct frame *f, const char *name, struct statement *st, size_t *n_replaced)
 {
 	struct session *s = r->session;
-	const uint8_t *body = r->p + r->pos + MSG_HEADER;
-	size_t n_name = strlen(name) + 1;
-	struct statement *st = names_find(s->names, name);
+	struct statement *used = names_find(s->names, name);
+	struct note *note;
 	bool ok;
 
-	if (st != NULL)
-		return parse_used_name(r, f, name, st, n_replaced);
-	st = meaning(s) ? statement_get(s->meaning, body + n_name, f->len - MSG_HEADER - n_name) : NULL;
 	if (st == NULL)
 		return false;
-	ok = parse_new_name(r, f, name, st, n_replaced) && names_add(&s->names, name, st);
-	if (!ok)
+	if (used != NULL) {
+		ok = parse_used_name(r, f, name, used, st, n_replaced);
 		statement_unref(&st);
-	return ok;
+		return ok;
+	}
+	note = note_new(NOTE_NAMED, s->backend, s, name);
+	if (note == NULL || !names_add(&s->names, name, st)) {
+		free(note);
+		statement_unref(&st);
+		return false;
+	}
+	note->st = statement_ref(st);
+	return parse_new_name(r, f, st, note, n_replaced);
+}
+
+static struct statement *
+get_statement(struct session *s, const uint8_t *body, size_t n)
+{
+	return meaning(s) ? statement_get(s->meaning, body, n) : NULL;
 }
 
 /* Goes as it is; a copy is kept for a Bind that comes when the session has another backend. */
@@ -385,38 +474,49 @@ parse_unnamed(struct relay *r, const uint8_t *body, size_t n)
 	note->old = s->unnamed;
 	s->unnamed = copy;
 	s->backend->unnamed_of = s;
-	return replyq_sent_statement(&s->backend->owed, REPLYQ_PARSE, REPLYQ_PASS, note);
+	return note_sent(r, REPLYQ_PARSE, REPLYQ_PASS, note);
 }
 
-/*
- * Too large to be kept: it goes as it is, under the client's own name, and ties the session to this backend, for good if
- * it has a name, else until it is bound.
- */
+/* Too large to be kept: it ties the session to this backend until it is bound. */
 static bool
-parse_large(struct session *s, const char *name)
+parse_large_unnamed(struct relay *r)
 {
-	if (name[0] == '\0') {
-		unnamed_free(&s->unnamed);
-		s->backend->unnamed_of = s;
-		s->parse_is_unbound = true;
-	} else {
-		session_pin(s);
-	}
-	return replyq_sent(&s->backend->owed, FE_PARSE, false);
+	struct session *s = r->session;
+	struct note *note = note_new(NOTE_UNNAMED, s->backend, s, NULL);
+
+	if (note == NULL)
+		return false;
+	note->old = s->unnamed;
+	s->unnamed = NULL;
+	s->backend->unnamed_of = s;
+	s->parse_is_unbound = true;
+	return note_sent(r, REPLYQ_PARSE, REPLYQ_PASS, note);
+}
+
+/* ... and for good, if it has a name. */
+static bool
+parse_large_named(struct relay *r, const struct frame *f, const char *name, size_t *n_replaced)
+{
+	session_pin(r->session);
+	return parse_named(r, f, name, statement_new_large(), n_replaced);
 }
 
 static bool
 on_parse(struct relay *r, const struct frame *f, const char *name, size_t *n_replaced)
 {
 	const uint8_t *body = r->p + r->pos + MSG_HEADER;
+	size_t n_name = strlen(name) + 1, n = f->avail - MSG_HEADER;
+	struct statement *st;
 
 	counter_add(&r->session->pool->stats.n_client_parses, 1);
-	if (f->avail < f->len)
-		return parse_large(r->session, name);
-	r->session->parse_is_unbound = false;
-	if (name[0] == '\0')
-		return parse_unnamed(r, body + 1, f->len - MSG_HEADER - 1);
-	return parse_named(r, f, name, n_replaced);
+	if (f->len > WHOLE_MAX)
+		return name[0] == '\0' ? parse_large_unnamed(r) : parse_large_named(r, f, name, n_replaced);
+	if (name[0] == '\0') {
+		r->session->parse_is_unbound = false;
+		return parse_unnamed(r, body + 1, n - 1);
+	}
+	st = get_statement(r->session, body + n_name, n - n_name);
+	return parse_named(r, f, name, st, n_replaced);
 }
 
 /* ---- Bind, Describe, Close ---- */
@@ -459,6 +559,21 @@ rename_reference(struct relay *r, const struct frame *f, const struct statement_
 	return queue_buf(r, &out);
 }
 
+/* What DEALLOCATE ALL or DISCARD ALL does to the session's names is known when it is answered; until then, see prepared_is_discarding(). */
+static void
+note_discarding(struct session *s, const struct statement *st)
+{
+	const uint8_t *body = NULL;
+	size_t n = 0;
+
+	if (st != NULL)
+		body = statement_body(st, &n);
+	else if (s->unnamed != NULL)
+		body = s->unnamed->body, n = s->unnamed->n;
+	if (n > 0 && prepared_may_discard(body, n))
+		s->backend->discarding_unit = s->backend->n_units_sent + 1;
+}
+
 /* A name that this session never prepared by the protocol: SQL may have, else the server says that it is missing. */
 static bool
 pass_unknown_name(struct relay *r, const struct frame *f, const struct statement_ref *ref, size_t *n_replaced)
@@ -484,6 +599,8 @@ on_use(struct relay *r, const struct frame *f, const struct statement_ref *ref, 
 		counter_add(&s->pool->stats.n_binds, 1);
 		if (ref->name[0] == '\0')
 			s->parse_is_unbound = false;
+		if (ref->name[0] == '\0' || st != NULL)
+			note_discarding(s, st);
 	}
 	if (ref->name[0] == '\0')
 		ok = ensure_unnamed(r);
@@ -508,17 +625,37 @@ on_close(struct relay *r, const struct frame *f, const struct statement_ref *ref
 		note->old = s->unnamed;
 		s->unnamed = NULL;
 		s->backend->unnamed_of = s;
-		return replyq_sent_statement(&s->backend->owed, REPLYQ_CLOSE, REPLYQ_PASS, note);
+		return note_sent(r, REPLYQ_CLOSE, REPLYQ_PASS, note);
 	}
 	if (names_find(s->names, ref->name) == NULL)
-		return pass_unknown_name(r, f, ref, n_replaced) &&
-		       replyq_sent_statement(&s->backend->owed, REPLYQ_CLOSE, REPLYQ_PASS, NULL);
+		return pass_unknown_name(r, f, ref, n_replaced) && note_sent(r, REPLYQ_CLOSE, REPLYQ_PASS, NULL);
 	note = note_new(NOTE_NAME_CLOSED, s->backend, s, ref->name);
 	if (note == NULL)
 		return false;
 	note->st = names_take(s->names, ref->name);
+	s->n_closing++;
 	*n_replaced = f->len;
 	return send_close(r, NEVER_PREPARED, REPLYQ_PASS, note);
+}
+
+/*
+ * A Close of that name in an earlier unit has not been answered: whether the statement is still there when this message is
+ * executed can't be told before.
+ */
+static bool
+is_doubtful(const struct session *s, const char *name)
+{
+	const struct backend *b = s->backend;
+
+	if (s->n_closing == 0 || name[0] == '\0')
+		return false;
+	for (uint32_t i = 0; i < b->owed.n; i++) {
+		const struct note *x = replyq_what(&b->owed, i);
+
+		if (x != NULL && x->kind == NOTE_NAME_CLOSED && x->unit != b->n_units_sent && names_are_same(x->name, name))
+			return true;
+	}
+	return false;
 }
 
 enum prepared_verdict
@@ -537,6 +674,10 @@ prepared_client_message(struct relay *r, const struct frame *f, size_t *n_replac
 		/* malformed: as it is, for the server to say so */
 		return replyq_sent(&r->session->backend->owed, f->type, false) ? PREPARED_PASS : PREPARED_FAILED;
 	}
+	if (ref.kind != 'P' && is_doubtful(r->session, ref.name))
+		return PREPARED_WAIT;
+	if (r->session->lost != NULL && !replyq_is_open(&r->session->backend->owed))
+		names_free(&r->session->lost);
 	if (f->type == FE_PARSE)
 		ok = on_parse(r, f, ref.name, n_replaced);
 	else if (ref.kind == 'P')
@@ -587,12 +728,59 @@ prepared_may_discard(const uint8_t *sql, size_t n)
 
 /* ---- what the server says ---- */
 
+/* Keeps on the backend what was sent behind what ended all statements. */
+static void
+discard_on_backend(struct backend *b)
+{
+	struct prepared_set *kept = NULL;
+
+	for (uint32_t i = 0; i < b->owed.n; i++) {
+		struct note *x = replyq_what(&b->owed, i);
+
+		if (x == NULL)
+			continue;
+		if (x->kind == NOTE_EVICTED && !prepared_set_has(kept, x->st))
+			x->kind = NOTE_NOTHING; /* gone already */
+		else if (x->kind == NOTE_EVICTED)
+			prepared_set_remove(kept, x->st);
+		else if ((x->kind == NOTE_NAMED && x->on_backend) || x->kind == NOTE_PARSED_AHEAD || x->kind == NOTE_DUPLICATE)
+			if (!prepared_set_has(kept, x->st) && !prepared_set_add(&kept, x->st))
+				b->retire = true;
+	}
+	prepared_set_free(&b->prepared);
+	b->prepared = kept;
+}
+
+static void
+discard_names(struct session *s)
+{
+	const struct replyq *owed = &s->backend->owed;
+	struct names *kept = NULL;
+
+	for (uint32_t i = 0; i < owed->n; i++) {
+		struct note *x = replyq_what(owed, i);
+		struct statement *st = x && x->kind == NOTE_NAMED ? statement_ref(x->st) : NULL;
+
+		if (st != NULL && !names_add(&kept, x->name, st))
+			statement_unref(&st);
+		if (x == NULL || x->kind != NOTE_NAME_CLOSED)
+			continue;
+		st = names_take(kept, x->name);
+		if (st == NULL)
+			statement_unref(&x->st); /* it was closed when it was gone: nothing to come back */
+		statement_unref(&st);
+	}
+	names_free(&s->lost);
+	s->lost = s->names; /* what is sent already may use them: the server's errors are put in the client's words */
+	s->names = kept;
+}
+
 void
 prepared_discarded(struct backend *b)
 {
-	prepared_set_free(&b->prepared);
+	discard_on_backend(b);
 	if (b->session != NULL)
-		names_free(&b->session->names);
+		discard_names(b->session);
 }
 
 void
@@ -601,29 +789,71 @@ prepared_plan_failed(struct backend *b)
 	prepared_set_stale(b->prepared, b->n_units_done);
 }
 
-static void
-append_replaced(struct buf *out, const char *text, const char *from, const char *to)
+/*
+ * Where text names a statement as the server knows it: its beginning, its length and how the client calls it. NULL: nowhere.
+ * Names that only look like ours have been passed on with a "?" in front (pass_unknown_name).
+ */
+static const char *
+find_server_name(const struct session *s, const char *duplicate, const char *text, size_t *n, const char **client_name)
 {
-	const char *at = strstr(text, from);
+	char name[32];
+	const char *at = strstr(text, STATEMENT_PREFIX);
+
+	if (at == NULL)
+		return NULL;
+	if (at > text && at[-1] == '?') {
+		*n = 1;
+		*client_name = "";
+		return at - 1;
+	}
+	*n = strlen(STATEMENT_PREFIX) + strspn(at + strlen(STATEMENT_PREFIX), "0123456789");
+	if (*n >= sizeof(name))
+		return NULL;
+	memcpy(name, at, *n);
+	name[*n] = '\0';
+	*client_name = duplicate ? duplicate : names_of(s->names, name);
+	if (*client_name == NULL)
+		*client_name = names_of(s->lost, name);
+	return *client_name ? at : NULL;
+}
+
+static void
+append_reworded(struct buf *out, const struct session *s, const char *duplicate, const char *text)
+{
+	const char *client_name;
+	size_t n;
+	const char *at = find_server_name(s, duplicate, text, &n, &client_name);
 
 	if (at == NULL) {
 		msg_str(out, text);
 		return;
 	}
 	buf_append(out, text, (size_t)(at - text));
-	buf_append_str(out, to);
-	msg_str(out, at + strlen(from));
+	buf_append_str(out, client_name);
+	msg_str(out, at + n);
+}
+
+/* Errors that name a statement: missing, in use, bound with the wrong number of parameters. */
+static bool
+names_a_statement(const uint8_t *body, size_t n)
+{
+	struct error_fields e;
+
+	return parse_error(body, n, &e) == STATUS_OK && e.sqlstate != NULL && e.message != NULL &&
+	       (strcmp(e.sqlstate, "26000") == 0 || strcmp(e.sqlstate, "42P05") == 0 || strcmp(e.sqlstate, "08P01") == 0) &&
+	       strstr(e.message, STATEMENT_PREFIX) != NULL;
 }
 
 void
 prepared_reword_error(const struct backend *b, const uint8_t *body, size_t n, struct buf *out)
 {
 	const struct note *x = replyq_current(&b->owed);
+	const char *duplicate = x && x->kind == NOTE_DUPLICATE ? x->name : NULL;
 	struct reader r;
 	uint32_t mark;
 	uint8_t field;
 
-	if (x == NULL || x->kind != NOTE_DUPLICATE)
+	if (b->session == NULL || !names_a_statement(body, n))
 		return;
 	reader_init(&r, body, n);
 	mark = msg_begin(out, BE_ERROR);
@@ -631,7 +861,10 @@ prepared_reword_error(const struct backend *b, const uint8_t *body, size_t n, st
 		const char *text = reader_str(&r);
 
 		buf_append_u8(out, field);
-		append_replaced(out, text, statement_server_name(x->st), x->name);
+		if (field == 'M')
+			append_reworded(out, b->session, duplicate, text);
+		else
+			msg_str(out, text);
 	}
 	buf_append_u8(out, 0);
 	msg_end(out, mark);

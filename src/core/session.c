@@ -159,6 +159,7 @@ common_event(struct session *s, enum session_event ev, struct session_input *in)
 	case EV_UNIT_DONE:
 	case EV_CANCEL:
 	case EV_CANCEL_DONE:
+	case EV_PROGRESS:
 	case EV_TIMEOUT:
 	case SESSION_EVENT_N:
 		break;
@@ -271,6 +272,7 @@ on_waiting(struct session *s, enum session_event ev, struct session_input *in)
 	case EV_BACKEND_LOST:
 	case EV_REFUSED:
 	case EV_CANCEL_DONE:
+	case EV_PROGRESS:
 	case SESSION_EVENT_N:
 		break;
 	}
@@ -323,6 +325,8 @@ on_active(struct session *s, enum session_event ev, struct session_input *in)
 	switch (ev) {
 	case EV_BYTES:
 		return relay_client(s, in);
+	case EV_PROGRESS:
+		return SESSION_ACTIVE;
 	case EV_UNIT_DONE:
 		next = unit_done(s);
 		return next == SESSION_IDLE && is_ending(s) ? session_close(s, CLOSE_SHUTDOWN, NULL) : next;
@@ -370,6 +374,7 @@ on_held(struct session *s, enum session_event ev, struct session_input *in)
 	case EV_REFUSED:
 	case EV_CANCEL:
 	case EV_CANCEL_DONE:
+	case EV_PROGRESS:
 	case SESSION_EVENT_N:
 		break;
 	}
@@ -411,6 +416,7 @@ on_leaving(struct session *s, enum session_event ev, struct session_input *in)
 	case EV_REFUSED:
 	case EV_CANCEL:
 	case EV_CANCEL_DONE:
+	case EV_PROGRESS:
 	case EV_PHASE:
 	case SESSION_EVENT_N:
 		break;
@@ -662,6 +668,18 @@ void
 session_unit_done(struct session *s)
 {
 	session_step(s, EV_UNIT_DONE, NULL);
+}
+
+void
+session_progress(struct session *s)
+{
+	const struct replyq *owed = &s->backend->owed;
+
+	/* at a boundary it waits until all is answered; else for an earlier unit: perhaps this was it */
+	if (s->state == SESSION_BRAKED && !replyq_at_boundary(owed))
+		session_step(s, EV_PROGRESS, NULL);
+	else
+		session_flow(s);
 }
 
 bool

@@ -98,6 +98,7 @@ bury(struct loop_grave *g)
 	settings_unref(&s->meaning);
 	settings_unref(&s->meaning_of);
 	names_free(&s->names);
+	names_free(&s->lost);
 	unnamed_free(&s->unnamed);
 	free(s->user);
 	free(s->close_detail);

@@ -240,7 +240,13 @@ note_statement(struct session *s, const struct frame *f, const uint8_t *p)
 }
 
 /* What happens with one message. */
-enum step { STEP_ON, STEP_WAIT, STEP_BRAKE, STEP_FAILED };
+enum step {
+	STEP_ON,
+	STEP_WAIT,  /* for the rest of it */
+	STEP_BRAKE, /* the next one waits for an answer */
+	STEP_STOP,  /* so does this one */
+	STEP_FAILED
+};
 
 static enum step
 relay_statement(struct relay *r, const struct frame *f)
@@ -256,6 +262,8 @@ relay_statement(struct relay *r, const struct frame *f)
 	switch (prepared_client_message(r, f, &n_replaced)) {
 	case PREPARED_MORE:
 		return STEP_WAIT;
+	case PREPARED_WAIT:
+		return STEP_STOP;
 	case PREPARED_FAILED:
 		return STEP_FAILED;
 	case PREPARED_PASS:
@@ -297,6 +305,8 @@ relay_message(struct relay *r, const struct frame *f)
 		break;
 	default:
 		step = replyq_sent(&b->owed, f->type, false) ? STEP_ON : STEP_FAILED;
+		if (step == STEP_ON && f->type == FE_SYNC && prepared_is_discarding(b))
+			step = STEP_BRAKE;
 		break;
 	}
 	if (step != STEP_FAILED && (f->type == FE_QUERY || f->type == FE_SYNC || f->type == FE_FUNCTION_CALL))
@@ -339,6 +349,8 @@ relay_messages(struct relay *r, size_t n)
 		step = relay_message(r, &f);
 		if (step == STEP_WAIT)
 			return next;
+		if (step == STEP_STOP)
+			return SESSION_BRAKED;
 		if (step == STEP_FAILED)
 			return session_close(s, CLOSE_NO_MEMORY, NULL);
 		next = SESSION_ACTIVE;

@@ -79,11 +79,12 @@ statement_get(struct settings *settings, const uint8_t *body, size_t n)
 struct statement *
 statement_new_large(void)
 {
-	struct statement *st = calloc(1, sizeof(*st));
+	struct statement *st = calloc(1, sizeof(*st) + sizeof(st->settings));
 
 	if (st == NULL)
 		return NULL;
 	st->refs = 1;
+	st->n_key = sizeof(st->settings); /* no body */
 	pthread_mutex_lock(&table.lock);
 	set_server_name(st);
 	pthread_mutex_unlock(&table.lock);

@@ -27,8 +27,8 @@ enum segmentation { SEGMENT_WHOLE, SEGMENT_BYTES, SEGMENT_GLUED, N_SEGMENTATIONS
 static const char *const segmentation_names[] = {"message by message", "byte by byte", "glued"};
 
 static const struct {
-	int pool_size, n_proxies;
-} setups[] = {{1, 1}, {2, 2}, {16, 2}};
+	int pool_size, n_proxies, max_prepared; /* so small that pipelines must evict: the second */
+} setups[] = {{1, 1, 200}, {2, 2, 2}, {16, 2, 200}};
 #define N_SETUPS (sizeof(setups) / sizeof(setups[0]))
 
 static struct daemon *daemons[N_SETUPS];
@@ -321,6 +321,26 @@ struct interference {
 	uint16_t port;
 };
 
+/* A named statement whose text changes and that others, too, may call so; used when the backend may be another one. */
+static void
+interfere_with_statement(struct rawconn *c, const char *mark)
+{
+	packet_parse(&c->out, "a", proc_fmt("select '%s'", mark));
+	packet_simple(&c->out, 'S');
+	raw_flush(c);
+	ck_assert_int_eq(raw_until_ready(c), 'I');
+	packet_bind(&c->out, "", "a");
+	packet_execute(&c->out, "", 0);
+	packet_begin(&c->out, 'C');
+	packet_i8(&c->out, 'S');
+	packet_str(&c->out, "a");
+	packet_end(&c->out);
+	packet_simple(&c->out, 'S');
+	raw_flush(c);
+	ck_assert_int_eq(raw_until_ready(c), 'I');
+	ck_assert_str_eq(c->rows, proc_fmt("%s;", mark));
+}
+
 static void
 interfere_once(struct rawconn *c, int i)
 {
@@ -344,6 +364,7 @@ interfere_once(struct rawconn *c, int i)
 	raw_flush(c);
 	ck_assert_int_eq(raw_until_ready(c), 'I');
 	ck_assert_str_eq(c->rows, proc_fmt("%s;", mark));
+	interfere_with_statement(c, mark);
 	free(mark);
 }
 
@@ -419,8 +440,10 @@ start_daemons(void)
 		return;
 	for (size_t i = 0; i < N_SETUPS; i++)
 		daemons[i] = daemon_start(
-			pg, &(struct daemon_conf){.settings = proc_fmt("default_pool_size = %d\nproxies = %d\n",
-								       setups[i].pool_size, setups[i].n_proxies)});
+			pg, &(struct daemon_conf){.settings = proc_fmt("default_pool_size = %d\nproxies = %d\n"
+								       "max_prepared_statements = %d\n",
+								       setups[i].pool_size, setups[i].n_proxies,
+								       setups[i].max_prepared)});
 }
 
 /* ---- the corpus ---- */

@@ -381,11 +381,12 @@ got_password(struct session *s, const uint8_t *body, size_t n)
 static enum session_state
 sasl_failed(struct session *s, enum status status)
 {
-	const struct scram_error *e = scram_server_error(s->login->scram);
+	const struct scram_error *e;
 	struct said said;
 
 	if (status != STATUS_BAD)
 		return session_close(s, CLOSE_AUTH_SASL, NULL);
+	e = scram_server_error(s->login->scram);
 	said_set(&said, e->sqlstate, e->message);
 	str_copy(said.detail, sizeof(said.detail), e->detail);
 	session_keep_words(s, &said);

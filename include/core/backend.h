@@ -37,6 +37,7 @@ struct backend {
 	bool cancel_sent; /* of the abandoned unit */
 	bool said_fatal;  /* the last error had severity FATAL or PANIC */
 	bool retire;      /* close instead of idling */
+	bool has_served;  /* a session has had it: server_lifetime = 0 means once */
 	uint32_t msg_left;  /* bytes of a message under way from the server */
 	bool msg_hidden;    /* and whose it is */
 	uint32_t n_cancels; /* cancel requests sent and not finished */

@@ -82,6 +82,7 @@ backend_attach_session(struct backend *b, struct session *s)
 	invariant(replyq_is_settled(&b->owed) && b->n_cancels == 0);
 	backend_enter(b, BACKEND_ACTIVE);
 	b->session = s;
+	b->has_served = true;
 	b->unnamed_of = NULL;
 	b->request_us = clock_cached_us();
 	s->backend = b;
@@ -107,7 +108,7 @@ pass_on(struct backend *b)
 		backend_close(b, CLOSE_SERVER_SHUTDOWN, NULL);
 	else if (b->retire)
 		backend_close(b, CLOSE_SERVER_UNCLEAN, NULL);
-	else if (clock_cached_us() >= b->retire_at_us)
+	else if (b->has_served && clock_cached_us() >= b->retire_at_us)
 		backend_close(b, CLOSE_SERVER_LIFETIME, NULL);
 	else if (b->n_cancels > 0)
 		backend_enter(b, BACKEND_BEING_CANCELED);

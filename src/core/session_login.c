@@ -453,7 +453,7 @@ login_auth(struct session *s, struct session_input *in)
 		return session_close(s, CLOSE_BAD_PACKET, "expected password response");
 	is_sasl = s->login->step != AUTH_STEP_PASSWORD && s->login->step != AUTH_STEP_MD5;
 	if (status != STATUS_OK || f.len - 1 > (is_sasl ? MSG_SASL_MAX : MSG_AUTH_MAX) + 4)
-		return session_close(s, is_sasl ? CLOSE_AUTH_SASL : CLOSE_BAD_PACKET, is_sasl ? NULL : "invalid message length");
+		return session_close(s, CLOSE_BAD_PACKET, "invalid message length");
 	if (f.avail < f.len)
 		return SESSION_AUTH;
 	in->used = f.len;

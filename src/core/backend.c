@@ -9,6 +9,7 @@
 #include "core/prepared.h"
 #include "core/prepared_set.h"
 #include "core/session.h"
+#include "core/socket_options.h"
 #include "net/resolve.h"
 #include "wire/build.h"
 #include "wire/parse.h"
@@ -207,6 +208,8 @@ connect_to(struct backend *b, const struct addr *to)
 		backend_close(b, CLOSE_CONNECT_FAILED, strerror(errno));
 		return;
 	}
+	if (!addr_is_unix(to))
+		socket_tune(b->pool->group->weir->config, b->stream.fd);
 	if (b->pool->group->weir->config->log_connections) {
 		snprintf(msg, sizeof(msg), "new connection to server %s", addr_text(&b->peer, addr));
 		log_backend(b, LOG_INFO_, "server_connect", msg);

@@ -16,18 +16,21 @@
 #include "proxy/snapshot.h"
 
 #include <event2/event.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#define TRIM_LEAST 256u      /* sessions that make giving back worth while */
 #define DRAIN_POLL_US 20000 /* how often it is looked whether everybody has left */
 
 struct server {
 	struct weir *weir;
 	struct event_base *base;
 	struct loop *loop; /* streams of the console; driven by base */
-	struct event *loop_event, *loop_timer, *drain_timer;
+	struct event *loop_event, *loop_timer, *drain_timer, *trim_timer;
+	uint64_t n_sessions_peak; /* since memory was last given back to the system */
 	struct event *signals[4];
 	struct dispatch *dispatch;
 	struct admin *admin;
@@ -89,6 +92,38 @@ on_mail(struct mail *m, void *arg)
 	invariant(!"mail for a proxy");
 }
 
+/* ---- memory follows the number of clients down ---- */
+
+static uint64_t
+count_sessions(const struct weir *w)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < w->n_proxies; i++)
+		n += counter_get(&w->proxies[i]->n_sessions);
+	return n;
+}
+
+/*
+ * Sessions live in slabs that return their pages; their names, settings and hash tables are malloc's, which keeps what is
+ * freed. When most have left it is told to let go. Not for a few that come and go: it locks malloc for a moment.
+ */
+static void
+on_trim_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct server *sv = arg;
+	uint64_t n = count_sessions(sv->weir);
+
+	(void)fd;
+	(void)what;
+	if (n > sv->n_sessions_peak)
+		sv->n_sessions_peak = n;
+	if (sv->n_sessions_peak < TRIM_LEAST || n > sv->n_sessions_peak / 2)
+		return;
+	malloc_trim(0);
+	sv->n_sessions_peak = n;
+}
+
 /* ---- the end ---- */
 
 static void
@@ -108,13 +143,11 @@ static bool
 has_drained(const struct server *sv)
 {
 	const struct weir *w = sv->weir;
-	uint64_t n_sessions = 0, n_backends = 0;
+	uint64_t n_backends = 0;
 
-	for (unsigned i = 0; i < w->n_proxies; i++) {
-		n_sessions += counter_get(&w->proxies[i]->n_sessions);
+	for (unsigned i = 0; i < w->n_proxies; i++)
 		n_backends += counter_get(&w->proxies[i]->n_backends);
-	}
-	return n_sessions == 0 && (weir_phase(w) == WEIR_WAIT_CLIENTS || n_backends == 0);
+	return count_sessions(w) == 0 && (weir_phase(w) == WEIR_WAIT_CLIENTS || n_backends == 0);
 }
 
 static void
@@ -227,6 +260,7 @@ start_proxies(struct weir *w)
 static bool
 make_main_loop(struct server *sv)
 {
+	static const struct timeval trim_period = {1, 0};
 	struct event_config *ec = event_config_new();
 
 	if (ec == NULL)
@@ -240,8 +274,9 @@ make_main_loop(struct server *sv)
 	sv->loop_event = event_new(sv->base, loop_fd(sv->loop), EV_READ | EV_PERSIST, on_loop, sv);
 	sv->loop_timer = evtimer_new(sv->base, on_loop, sv);
 	sv->drain_timer = event_new(sv->base, -1, EV_PERSIST, on_drain_timer, sv);
+	sv->trim_timer = event_new(sv->base, -1, EV_PERSIST, on_trim_timer, sv);
 	sv->weir->main_mailbox = mailbox_new(on_mail, sv);
-	return sv->loop_event != NULL && sv->loop_timer != NULL && sv->drain_timer != NULL && sv->weir->main_mailbox != NULL &&
+	return sv->trim_timer != NULL && event_add(sv->trim_timer, &trim_period) == 0 && sv->loop_event != NULL && sv->loop_timer != NULL && sv->drain_timer != NULL && sv->weir->main_mailbox != NULL &&
 	       mailbox_attach(sv->weir->main_mailbox, sv->loop) && event_add(sv->loop_event, NULL) == 0;
 }
 
@@ -325,6 +360,8 @@ stop(struct server *sv)
 		event_free(sv->loop_timer);
 	if (sv->drain_timer != NULL)
 		event_free(sv->drain_timer);
+	if (sv->trim_timer != NULL)
+		event_free(sv->trim_timer);
 	if (sv->base != NULL)
 		event_base_free(sv->base);
 	loop_free(&sv->loop);

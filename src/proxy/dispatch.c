@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "core/config.h"
 #include "core/proxy.h"
+#include "core/socket_options.h"
 #include "net/addr.h"
 
 #include <errno.h>
@@ -70,33 +71,6 @@ choose_proxy(struct dispatch *d)
 		if (load_of(d, i) < load_of(d, best))
 			best = i;
 	return best;
-}
-
-static void
-set_option(int fd, int level, int name, int64_t value)
-{
-	int v = (int)value;
-
-	(void)setsockopt(fd, level, name, &v, sizeof(v));
-}
-
-static void
-tune_socket(const struct config *c, int fd)
-{
-	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, c->tcp_keepalive);
-	if (c->tcp_keepcnt > 0)
-		set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, c->tcp_keepcnt);
-	if (c->tcp_keepidle > 0)
-		set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, c->tcp_keepidle);
-	if (c->tcp_keepintvl > 0)
-		set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, c->tcp_keepintvl);
-	if (c->tcp_user_timeout > 0)
-		set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, c->tcp_user_timeout);
-	if (c->tcp_socket_buffer > 0) {
-		set_option(fd, SOL_SOCKET, SO_SNDBUF, c->tcp_socket_buffer);
-		set_option(fd, SOL_SOCKET, SO_RCVBUF, c->tcp_socket_buffer);
-	}
 }
 
 static void
@@ -171,7 +145,7 @@ on_accept(evutil_socket_t listen_fd, short what, void *arg)
 
 		if (fd >= 0) {
 			if (!addr_is_unix(&l->addr))
-				tune_socket(l->dispatch->weir->config, fd);
+				socket_tune(l->dispatch->weir->config, fd);
 			deal(l->dispatch, fd);
 		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
 			refuse_one(l->dispatch, (int)listen_fd);
@@ -191,11 +165,11 @@ bind_socket(const struct config *c, const struct addr *a)
 
 	if (fd < 0)
 		return -1;
-	set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	socket_set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (a->sa.sa_family == AF_INET6)
-		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+		socket_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	if (!addr_is_unix(a) && c->tcp_defer_accept > 0)
-		set_option(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, c->tcp_defer_accept);
+		socket_set(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, c->tcp_defer_accept);
 	if (bind(fd, &a->sa, a->len) == 0 && listen(fd, (int)c->listen_backlog) == 0)
 		return fd;
 	err = errno;

@@ -78,13 +78,7 @@ void stream_pause(struct stream *s);
 void stream_resume(struct stream *s); /* what was kept is offered, and reading goes on, from the loop */
 /* Offers what was kept at once, inside this call, without receiving. Not from inside `bytes`. */
 void stream_offer(struct stream *s);
-/* Forgets kept bytes (n <= kept). For what was read ahead of a hand-over. */
-static inline uint32_t
-stream_kept(const struct stream *s)
-{
-	return s->in.len;
-}
-
+void stream_receive(struct stream *s); /* takes what has come, without waiting for the loop to say so */
 /* Moves an open stream with empty buffers between loops: detach in the old thread, attach in the new one. */
 void stream_detach(struct stream *s);
 enum status stream_attach(struct stream *s, struct loop *loop) must_check;

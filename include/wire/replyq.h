@@ -68,6 +68,7 @@ struct replyq {
 	uint32_t n_maybe; /* units the server may or may not answer */
 	uint8_t mode;     /* enum replyq_mode */
 	bool in_unit;     /* extended messages were sent, and no Sync or query after them */
+	bool in_doubt;    /* something was sent of which only the server knows whether it is skipped: never settled again */
 	char tx;          /* status of the last ReadyForQuery */
 	/* Tells what became of an entry with a `what`; after an error the latest first, so that changes can be undone. */
 	void (*settle)(void *what, enum replyq_outcome outcome);
@@ -109,7 +110,7 @@ replyq_is_hidden(const struct replyq *q)
 static inline bool
 replyq_is_open(const struct replyq *q)
 {
-	return q->n > 0 || q->in_unit || q->mode != REPLYQ_NORMAL || q->n_maybe > 0;
+	return q->n > 0 || q->in_unit || q->mode != REPLYQ_NORMAL || q->n_maybe > 0 || q->in_doubt;
 }
 
 /* Owes nothing and is outside a transaction: may change hands. */

@@ -81,6 +81,7 @@ backend_attach_session(struct backend *b, struct session *s)
 {
 	invariant(replyq_is_settled(&b->owed) && b->n_cancels == 0);
 	backend_enter(b, BACKEND_ACTIVE);
+	forget_error(b);
 	b->session = s;
 	b->has_served = true;
 	b->unnamed_of = NULL;
@@ -290,5 +291,11 @@ backend_adopt(struct backend *b, struct pool *pool)
 		backend_close(b, CLOSE_SERVER_IDLE_LOST, "no descriptor for it");
 		return;
 	}
+	/* it may have said its last words on the way */
+	pool_adopt_idle(pool, b);
+	stream_receive(&b->stream);
+	if (b->state != BACKEND_IDLE)
+		return;
+	pool_remove_idle(pool, b);
 	pool_receive(pool, b);
 }

@@ -250,7 +250,9 @@ end_of_bytes(struct backend *b, const uint8_t *tail, size_t n_tail)
 		return;
 	}
 	if (s == NULL) {
-		if (done)
+		if (b->state == BACKEND_IDLE && b->said_fatal)
+			backend_close(b, CLOSE_SERVER_IDLE_LOST, b->said->message); /* before anybody is given it */
+		else if (done)
 			backend_settled(b);
 		return;
 	}

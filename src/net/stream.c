@@ -199,6 +199,13 @@ stream_pump(struct stream *s)
 	loop_defer(s->loop, &s->task);
 }
 
+void
+stream_receive(struct stream *s)
+{
+	s->readable = true;
+	stream_pump(s);
+}
+
 /* Deferred: an error is told, kept bytes are offered again, reading goes on. */
 static void
 stream_task(struct loop_task *t)

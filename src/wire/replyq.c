@@ -97,11 +97,15 @@ remove_at(struct replyq *q, uint32_t i)
 	pop(q);
 }
 
+/* Ends for which no COPY was open: all that was sent before them is answered. */
 static void
-drop_copy_ends(struct replyq *q)
+drop_stray_ends(struct replyq *q)
 {
-	while (q->n > 0 && entry_at(q, 0)->kind == REPLYQ_COPY_END)
+	while (q->n > 0 && q->mode != REPLYQ_COPY_IN && entry_at(q, 0)->kind == REPLYQ_COPY_END &&
+	       q->n_done >= entry_at(q, 0)->n_ext) {
 		pop(q);
+		q->n_done = 0;
+	}
 }
 
 /* Extended messages sent in the group whose replies come now. */
@@ -114,15 +118,21 @@ head_n_ext(struct replyq *q)
 /* ---- to the server ---- */
 
 static bool
+is_copy_type(char fe_type)
+{
+	return fe_type == FE_COPY_DATA || fe_type == FE_COPY_DONE || fe_type == FE_COPY_FAIL;
+}
+
+static bool
 sent_while_skipping(struct replyq *q, char fe_type, bool hidden)
 {
 	if (fe_type == FE_SYNC) {
 		q->mode = REPLYQ_NORMAL;
 		return push(q, REPLYQ_SYNC, hidden);
 	}
-	/* a maybe-Sync could have ended the skipping already: then this is answered */
-	if ((fe_type == FE_QUERY || fe_type == FE_FUNCTION_CALL) && q->n_maybe > 0)
-		q->n_maybe++;
+	/* a maybe-Sync could have ended the skipping already: then this is executed */
+	if (q->n_maybe > 0 && !is_copy_type(fe_type) && fe_type != FE_FLUSH)
+		q->in_doubt = true;
 	return true;
 }
 
@@ -171,6 +181,7 @@ replyq_sent_statement(struct replyq *q, enum replyq_kind kind, enum replyq_answe
 
 	if (q->mode == REPLYQ_SKIPPING) {
 		settle(q, &e, REPLYQ_SKIPPED);
+		q->in_doubt = q->in_doubt || q->n_maybe > 0;
 		return true;
 	}
 	return push_entry(q, e);
@@ -231,12 +242,11 @@ take_copy_entries(struct replyq *q)
 	return n_units;
 }
 
+/* Whether the one that failed is the entry at the head: all before it were answered, and it was no COPY. */
 static void
-skip_to_sync(struct replyq *q)
+skip_to_sync(struct replyq *q, bool is_head)
 {
 	uint32_t n = 0;
-	/* the one that failed is the head, if all before it were answered */
-	bool is_head = q->n > 0 && q->n_done >= entry_at(q, 0)->n_ext;
 
 	while (n < q->n && entry_at(q, n)->kind != REPLYQ_SYNC)
 		n++;
@@ -263,14 +273,16 @@ is_statement(const struct replyq_entry *e)
 static void
 got_error(struct replyq *q)
 {
+	bool is_head = q->n > 0 && q->n_done >= entry_at(q, 0)->n_ext;
 	bool in_extended = q->n_done < head_n_ext(q) || (q->n > 0 && is_statement(entry_at(q, 0)));
 
 	if (q->mode == REPLYQ_COPY_IN) {
+		is_head = false;
 		in_extended = copy_begin(q) == 0;
 		q->n_maybe += take_copy_entries(q);
 	}
 	if (in_extended)
-		skip_to_sync(q);
+		skip_to_sync(q, is_head);
 }
 
 /* A ParseComplete or CloseComplete. */
@@ -317,15 +329,23 @@ got_complete(struct replyq *q)
 		q->n_done++;
 }
 
+/* A ReadyForQuery is due for the entry at the head: else it ends a unit that the server may or may not have answered. */
+static bool
+is_ready_due(struct replyq *q)
+{
+	const struct replyq_entry *e = entry_at(q, 0);
+
+	if (q->n == 0 || is_statement(e) || (q->n_maybe > 0 && q->n_done < e->n_ext))
+		return false;
+	return e->kind != REPLYQ_BARRIER || q->n_done > 0;
+}
+
 static enum replyq_fate
 got_ready(struct replyq *q, char tx_status)
 {
 	bool hidden;
 
-	drop_copy_ends(q);
-	if (q->n > 0 && is_statement(entry_at(q, 0)))
-		return REPLYQ_UNEXPECTED;
-	if (q->n == 0 || (entry_at(q, 0)->kind == REPLYQ_BARRIER && q->n_done == 0)) {
+	if (!is_ready_due(q)) {
 		if (q->n_maybe == 0)
 			return REPLYQ_UNEXPECTED;
 		q->n_maybe--;
@@ -339,15 +359,17 @@ got_ready(struct replyq *q, char tx_status)
 	q->tx = tx_status;
 	q->n_done = 0;
 	pop(q);
-	drop_copy_ends(q);
+	drop_stray_ends(q); /* nothing is owed for them */
 	return hidden ? REPLYQ_HIDE : REPLYQ_FORWARD;
 }
 
 enum replyq_fate
 replyq_got(struct replyq *q, char be_type, char tx_status)
 {
-	enum replyq_fate fate = replyq_is_hidden(q) ? REPLYQ_HIDE : REPLYQ_FORWARD;
+	enum replyq_fate fate;
 
+	drop_stray_ends(q);
+	fate = replyq_is_hidden(q) ? REPLYQ_HIDE : REPLYQ_FORWARD;
 	switch (be_type) {
 	case BE_READY:
 		return got_ready(q, tx_status);

@@ -9,6 +9,7 @@
 #include "wire/parse.h"
 #include "wire/pgmsg.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -578,12 +579,12 @@ note_discarding(struct session *s, const struct statement *st)
 static bool
 pass_unknown_name(struct relay *r, const struct frame *f, const struct statement_ref *ref, size_t *n_replaced)
 {
-	char other[128] = "?";
+	char other[128];
 
 	if (strncmp(ref->name, STATEMENT_PREFIX, strlen(STATEMENT_PREFIX)) != 0)
 		return true;
 	/* it looks like one of ours, and must not reach another session's statement */
-	strncat(other, ref->name, sizeof(other) - 2);
+	snprintf(other, sizeof(other), "?%.100s", ref->name);
 	return rename_reference(r, f, ref, other, n_replaced);
 }
 

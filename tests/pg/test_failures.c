@@ -362,7 +362,7 @@ endless(struct crowd *c, struct crowd_client *client)
 	bool *stop = c->arg;
 
 	(void)client;
-	return *stop ? NULL : "begin; select pg_sleep(0.002); commit";
+	return *stop ? NULL : "begin; select pg_sleep(0.2); commit";
 }
 
 static struct cluster *victim;

@@ -22,7 +22,7 @@ check_fifo(int n_proxies)
 	for (int i = 0; i < N; i++) {
 		query_send(waiters[i], proc_fmt("insert into turns (who) values (%d)", i));
 		ck_assert(wait_until(daemon_show(d, "pools", "database", "app", "cl_waiting") == i + 1, 5000));
-		sprintf(wanted + strlen(wanted), "%d ", i);
+		sprintf(wanted + strlen(wanted), "%d ", i); /* lint: sized for it */
 	}
 	query_ok(holder, "commit");
 	for (int i = 0; i < N; i++)

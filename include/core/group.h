@@ -93,6 +93,7 @@ void group_login_done(struct group *g); /* the token's connection is logged in *
 /* The connection is closed; was_connecting: it never got logged in. Wakes waiting proxies that may open one now. */
 void group_return_token(struct group *g, bool was_connecting);
 unsigned group_n_backends(struct group *g);
+unsigned group_n_clients(struct group *g);
 unsigned group_n_live(struct group *g); /* logged in */
 /* Another group over the same full tally that has an idle backend, and the proxy that has it. False: none. */
 bool group_find_victim(struct group *g, struct group **victim, unsigned *proxy);

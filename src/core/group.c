@@ -270,6 +270,17 @@ group_n_backends(struct group *g)
 }
 
 unsigned
+group_n_clients(struct group *g)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&g->weir->shared.lock);
+	n = g->limits.n_clients;
+	pthread_mutex_unlock(&g->weir->shared.lock);
+	return n;
+}
+
+unsigned
 group_n_live(struct group *g)
 {
 	unsigned n;

@@ -72,8 +72,6 @@ pool_free_all(struct proxy *p)
 static void
 publish_idle(struct pool *pool)
 {
-	atomic_store_explicit(&pool->proxy->n_idle_backends,
-	                      counter_get(&pool->proxy->n_idle_backends), memory_order_relaxed);
 	if (!group_is_alone(pool->group))
 		atomic_store(&pool->group->n_idle[pool->proxy->index], pool->n_idle);
 	else
@@ -436,16 +434,12 @@ keep_minimum(struct pool *pool)
 	const struct config *c = pool->group->weir->config;
 	int64_t least = config_min_pool_size(c, pool->group->db);
 	int64_t most = config_pool_size(c, pool->group->db, pool->group->user_conf);
-	unsigned n_clients;
 
 	if (least <= 0 || weir_phase(pool->group->weir) != WEIR_RUNNING)
 		return;
 	if (most > 0 && least > most)
 		least = most;
-	pthread_mutex_lock(&pool->group->weir->shared.lock);
-	n_clients = pool->group->limits.n_clients;
-	pthread_mutex_unlock(&pool->group->weir->shared.lock);
-	if (n_clients == 0 && pool->group->db->user == NULL)
+	if (group_n_clients(pool->group) == 0 && pool->group->db->user == NULL)
 		return;
 	while (group_take_token_below(pool->group, (unsigned)least) == GROUP_TOKEN_OK)
 		backend_open(pool);
@@ -459,7 +453,7 @@ pool_tick(struct loop_timer *t)
 	obj_check(pool, POOL_MAGIC);
 	close_expired(pool);
 	keep_minimum(pool);
-	if (pool->n_backends > 0 || pool->n_waiting > 0 || pool->group->limits.n_clients > 0)
+	if (pool->n_backends > 0 || pool->n_waiting > 0 || group_n_clients(pool->group) > 0)
 		tick_by(pool, clock_cached_us() + TICK_US);
 	pool_consider(pool);
 }

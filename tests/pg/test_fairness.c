@@ -61,7 +61,11 @@ take_turn(struct crowd *c, struct crowd_client *client)
 	return client->n_done < TURNS ? "select 1" : NULL;
 }
 
-/* How far the luckiest client is ahead of the unluckiest: independent of how fast the machine is just now. */
+/*
+ * On a busy machine the kernel itself may hold a client's packet back for several turns of the others; whom the daemon
+ * forgets falls behind by nearly all of them.
+ * Here: how far the luckiest client is ahead of the unluckiest, independent of how fast the machine is just now.
+ */
 static void
 measure_spread(struct crowd *c, struct crowd_client *client)
 {
@@ -102,14 +106,13 @@ check_turns(int n_proxies, int pool_size, unsigned max_spread)
 
 START_TEST(nobody_is_passed_over_in_one_proxy)
 {
-	check_turns(1, 2, 4);
+	check_turns(1, 2, TURNS / 2);
 }
 END_TEST
 
-/* A few turns more: a backend under way to another proxy is a moment nobody can use. */
 START_TEST(nobody_is_passed_over_in_several_proxies)
 {
-	check_turns(4, 2, 8);
+	check_turns(4, 2, TURNS / 2);
 }
 END_TEST
 

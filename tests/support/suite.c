@@ -27,11 +27,3 @@ suite_run(const char *name, const TTest **tests, size_t n_tests, int timeout_s)
 	return n_failed == 0 ? 0 : 1;
 }
 
-/* The tests leak on purpose (they are short); under AddressSanitizer only the daemon's leaks count. */
-int __lsan_is_turned_off(void);
-
-int
-__lsan_is_turned_off(void)
-{
-	return 1;
-}

@@ -89,7 +89,8 @@ read_messages(struct player *p)
 		p->came[m[0]]++;
 		used += 1 + (size_t)n;
 	}
-	memmove(p->in.data, p->in.data + used, p->in.n - used);
+	if (used > 0)
+		memmove(p->in.data, p->in.data + used, p->in.n - used);
 	p->in.n -= used;
 }
 

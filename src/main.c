@@ -70,7 +70,8 @@ run(const struct cmdline *cl, struct config *c, const struct config_messages *m)
 	if (limits != STATUS_OK)
 		log_event(LOG_WARN_, "limits", LOG_S("msg", limits_why));
 	if (cl->reboot)
-		log_event(LOG_WARN_, "reboot", LOG_S("msg", "-R: taking over from a running process is not supported yet"));
+		log_event(LOG_WARN_, "reboot",
+		          LOG_S("msg", "-R: taking over from a running process is not supported yet"));
 	if (cl->quiet)
 		log_set_stderr(false);
 	status = server_run(&c, on_ready);

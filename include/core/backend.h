@@ -23,7 +23,15 @@ enum backend_state {
 #define BACKEND_SECRET_MAX 256
 
 /* What the hidden unit under way is for. */
-enum backend_chore { CHORE_NONE, CHORE_APPLY, CHORE_VALIDATE, CHORE_ROLLBACK, CHORE_RESET, CHORE_CHECK, CHORE_CONNECT_QUERY };
+enum backend_chore {
+	CHORE_NONE,
+	CHORE_APPLY,
+	CHORE_VALIDATE,
+	CHORE_ROLLBACK,
+	CHORE_RESET,
+	CHORE_CHECK,
+	CHORE_CONNECT_QUERY
+};
 
 struct backend_login;
 struct prepared_set;
@@ -31,24 +39,24 @@ struct resolve;
 
 struct backend {
 	uint32_t magic;
-	uint8_t state; /* enum backend_state; written by backend_enter() only */
-	uint8_t chore; /* enum backend_chore */
-	bool needs_reset; /* it may carry what settings don't show: reset before anyone else */
-	bool cancel_sent; /* of the abandoned unit */
-	bool said_fatal;  /* the last error had severity FATAL or PANIC */
-	bool retire;      /* close instead of idling */
-	bool has_served;  /* a session has had it: server_lifetime = 0 means once */
+	uint8_t state;      /* enum backend_state; written by backend_enter() only */
+	uint8_t chore;      /* enum backend_chore */
+	bool needs_reset;   /* it may carry what settings don't show: reset before anyone else */
+	bool cancel_sent;   /* of the abandoned unit */
+	bool said_fatal;    /* the last error had severity FATAL or PANIC */
+	bool retire;        /* close instead of idling */
+	bool has_served;    /* a session has had it: server_lifetime = 0 means once */
 	uint32_t msg_left;  /* bytes of a message under way from the server */
 	bool msg_hidden;    /* and whose it is */
 	uint32_t n_cancels; /* cancel requests sent and not finished */
 	struct stream stream;
 	struct replyq owed;
 	struct prepared_set *prepared; /* statements that are prepared on it */
-	struct session *unnamed_of;    /* whose its unnamed statement is; compared only, and only with its own session */
+	struct session *unnamed_of; /* whose its unnamed statement is; compared only, and only with its own session */
 	uint64_t n_units_sent, n_units_done; /* of clients */
 	uint64_t discarding_unit;            /* the last unit that may end all statements, + 1 */
 	struct pool *pool;
-	struct session *session; /* BACKEND_ACTIVE */
+	struct session *session;   /* BACKEND_ACTIVE */
 	struct settings *label;    /* what it carries beyond its login values */
 	struct settings *login;    /* ParameterStatus values as of login */
 	struct settings *applying; /* CHORE_APPLY, CHORE_VALIDATE: the label to be */
@@ -84,10 +92,10 @@ void backend_abandon(struct backend *b);
 
 /* ---- owners ---- */
 void backend_attach_session(struct backend *b, struct session *s); /* idle -> active */
-void backend_park(struct backend *b); /* -> idle: in the pool's list or between proxies */
-void backend_adopt(struct backend *b, struct pool *pool); /* arrived from another proxy: attach to this loop */
-void backend_check(struct backend *b); /* runs the check query; then pool_give */
-void backend_cancel_finished(struct backend *b); /* one cancel request less */
+void backend_park(struct backend *b);                              /* -> idle: in the pool's list or between proxies */
+void backend_adopt(struct backend *b, struct pool *pool);          /* arrived from another proxy: attach to this loop */
+void backend_check(struct backend *b);                             /* runs the check query; then pool_give */
+void backend_cancel_finished(struct backend *b);                   /* one cancel request less */
 
 /* ---- between the files of the backend ---- */
 void backend_enter(struct backend *b, enum backend_state next);

@@ -33,11 +33,11 @@ struct tally {
 
 /* Why no server connection could be opened lately. */
 struct group_failure {
-	unsigned n;            /* in a row; 0: none */
-	uint64_t since_us;     /* of the first of them */
-	uint64_t retry_at_us;  /* no attempt before that */
+	unsigned n;           /* in a row; 0: none */
+	uint64_t since_us;    /* of the first of them */
+	uint64_t retry_at_us; /* no attempt before that */
 	enum close_reason reason;
-	bool is_final;         /* the server refused the login itself: waiting longer won't help */
+	bool is_final; /* the server refused the login itself: waiting longer won't help */
 	struct said said;
 };
 
@@ -56,7 +56,7 @@ struct group {
 	_Atomic uint64_t waiting_since_us[WEIR_MAX_PROXIES]; /* 0: nobody waits there */
 	_Atomic uint32_t n_idle[WEIR_MAX_PROXIES];
 
-	struct { /* under weir.shared.lock */
+	struct {                       /* under weir.shared.lock */
 		unsigned n_backends;   /* tokens out */
 		unsigned n_connecting; /* of them: not logged in yet */
 		unsigned n_clients;    /* sessions logged in to this group */
@@ -80,10 +80,10 @@ void group_free_all(struct weir *w);
 /* ---- tokens ---- */
 enum group_token {
 	GROUP_TOKEN_OK,
-	GROUP_TOKEN_FULL,    /* pool_size is reached */
+	GROUP_TOKEN_FULL,       /* pool_size is reached */
 	GROUP_TOKEN_CONNECTING, /* max_connecting logins are under way */
-	GROUP_TOKEN_BACKOFF, /* after a failure: see failure.retry_at_us */
-	GROUP_TOKEN_TALLY,   /* max_db_connections or max_user_connections: another group's idle one may be evicted */
+	GROUP_TOKEN_BACKOFF,    /* after a failure: see failure.retry_at_us */
+	GROUP_TOKEN_TALLY, /* max_db_connections or max_user_connections: another group's idle one may be evicted */
 };
 /* waited_us: of the oldest waiter, for the reserve. */
 enum group_token group_take_token(struct group *g, uint64_t waited_us);

@@ -31,8 +31,8 @@ struct pool {
 	TAILQ_HEAD(, backend) idle;    /* most recently used first */
 	TAILQ_HEAD(, session) waiters; /* oldest first */
 	unsigned n_idle, n_waiting, n_opening, n_backends;
-	struct loop_timer tick;        /* idle timeouts, lifetimes, retries, reserve, min_pool_size */
-	struct loop_task settle_task;  /* free backends and older waiters of other proxies are to be brought together */
+	struct loop_timer tick;       /* idle timeouts, lifetimes, retries, reserve, min_pool_size */
+	struct loop_task settle_task; /* free backends and older waiters of other proxies are to be brought together */
 	struct pool_stats stats;
 	UT_hash_handle hh;
 };
@@ -42,7 +42,7 @@ void pool_free_all(struct proxy *p);
 
 /* An idle backend for s (now BACKEND_ACTIVE and s's), or NULL: then the caller calls pool_wait. */
 struct backend *pool_take(struct pool *pool, struct session *s);
-void pool_wait(struct pool *pool, struct session *s);   /* s->wait_since_us must be set */
+void pool_wait(struct pool *pool, struct session *s); /* s->wait_since_us must be set */
 void pool_unwait(struct pool *pool, struct session *s);
 /* A free, settled backend of this proxy: to a waiter, another proxy or the idle list. */
 void pool_give(struct pool *pool, struct backend *b);

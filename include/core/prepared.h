@@ -29,7 +29,7 @@ struct relay {
 };
 
 enum prepared_verdict {
-	PREPARED_PASS,  /* `n_replaced` bytes at its beginning (0: none) are replaced by what was queued; the rest goes as it is */
+	PREPARED_PASS, /* `n_replaced` bytes at its beginning (0: none) are replaced by what was queued; the rest goes as it is */
 	PREPARED_MORE,  /* more of the message must be seen */
 	PREPARED_WAIT,  /* an earlier unit must be answered first */
 	PREPARED_FAILED /* no memory, or too much is under way */

@@ -32,25 +32,26 @@ struct login;
 
 struct session {
 	uint32_t magic;
-	uint8_t state;        /* enum session_state; written by session_enter() only */
-	uint8_t close_reason; /* enum close_reason: why SESSION_CLOSED is entered */
-	bool pinned;          /* keeps its backend for good: see session_pin() */
+	uint8_t state;         /* enum session_state; written by session_enter() only */
+	uint8_t close_reason;  /* enum close_reason: why SESSION_CLOSED is entered */
+	bool pinned;           /* keeps its backend for good: see session_pin() */
 	bool parse_is_unbound; /* the unnamed statement was parsed and not bound since: it needs this backend */
-	bool at_unit_start;   /* SKIPPING: the first message of the unit is still to be seen */
-	bool is_queued;       /* in its pool's list of waiters; the pool's field */
-	bool logged_in;       /* counts as a client of its group */
+	bool at_unit_start;    /* SKIPPING: the first message of the unit is still to be seen */
+	bool is_queued;        /* in its pool's list of waiters; the pool's field */
+	bool logged_in;        /* counts as a client of its group */
 	uint8_t secret_len;
-	uint32_t msg_left;    /* bytes of a client message under way */
+	uint32_t msg_left; /* bytes of a client message under way */
 	struct stream stream;
 	struct proxy *proxy;
 	struct pool *pool;       /* after login */
 	struct backend *backend; /* attached */
 	struct settings *settings;
-	struct settings *meaning, *meaning_of; /* settings without application_name, and the settings it was made from */
-	struct names *names;                   /* prepared statements by name; NULL: none */
-	struct names *lost;                    /* names that were used ahead and turned out not to be there: for error messages */
-	uint32_t n_closing;                    /* Closes of names that are under way */
-	struct unnamed *unnamed;               /* the unnamed statement; NULL: none */
+	struct settings *meaning,
+		*meaning_of;     /* settings without application_name, and the settings it was made from */
+	struct names *names;     /* prepared statements by name; NULL: none */
+	struct names *lost;      /* names that were used ahead and turned out not to be there: for error messages */
+	uint32_t n_closing;      /* Closes of names that are under way */
+	struct unnamed *unnamed; /* the unnamed statement; NULL: none */
 	struct login *login;     /* until logged in */
 	char *user;              /* as the client names it */
 	char *close_detail;      /* more precise than the reason's text; or NULL */
@@ -71,8 +72,8 @@ struct session_input {
 	const uint8_t *p; /* EV_BYTES */
 	size_t n;
 	size_t used;
-	struct backend *backend; /* EV_BACKEND */
-	const struct said *said; /* EV_BACKEND_LOST, EV_REFUSED: the server's words, or NULL */
+	struct backend *backend;  /* EV_BACKEND */
+	const struct said *said;  /* EV_BACKEND_LOST, EV_REFUSED: the server's words, or NULL */
 	enum close_reason reason; /* EV_BACKEND_LOST, EV_REFUSED */
 	bool both;                /* EV_HANGUP */
 };
@@ -86,13 +87,13 @@ bool session_may_move(enum session_state from, enum session_state to);
 void session_given(struct session *s, struct backend *b); /* its turn in the queue has come */
 void session_refused(struct session *s, enum close_reason reason, const struct said *said);
 void session_backend_lost(struct session *s, enum close_reason reason, const struct said *said);
-void session_pin(struct session *s); /* what it has on its backend can't be had elsewhere */
-bool session_wants_release(const struct session *s); /* its backend is settled: may others have it? */
+void session_pin(struct session *s);                         /* what it has on its backend can't be had elsewhere */
+bool session_wants_release(const struct session *s);         /* its backend is settled: may others have it? */
 bool session_is_in_forbidden_block(const struct session *s); /* a transaction in statement pooling mode */
 void session_reply(struct session *s, const uint8_t *p, size_t n); /* bytes of the server for the client */
 void session_unit_done(struct session *s);
 void session_progress(struct session *s); /* something was answered, and something is still owed */
-void session_flow(struct session *s); /* lets both directions run or stop, as buffers and state demand */
+void session_flow(struct session *s);     /* lets both directions run or stop, as buffers and state demand */
 void session_parameter_changed(struct session *s);
 void session_settings_failed(struct session *s); /* its settings could not be restored: it can't go on */
 
@@ -102,10 +103,11 @@ struct session *session_find_id(struct proxy *p, uint64_t id);
 
 /* ---- between the files of the session ---- */
 enum session_state session_close(struct session *s, enum close_reason reason, const char *detail);
-enum session_state session_leave(struct session *s, enum close_reason reason); /* LEAVING, or closed when nothing is owed */
+enum session_state session_leave(struct session *s,
+                                 enum close_reason reason);          /* LEAVING, or closed when nothing is owed */
 void session_keep_words(struct session *s, const struct said *said); /* for the client, when closed */
-void session_end(struct session *s); /* on entering SESSION_CLOSED */
-enum session_state session_take_backend(struct session *s); /* ACTIVE or WAITING */
+void session_end(struct session *s);                                 /* on entering SESSION_CLOSED */
+enum session_state session_take_backend(struct session *s);          /* ACTIVE or WAITING */
 enum session_state login_startup(struct session *s, struct session_input *in);
 enum session_state login_auth(struct session *s, struct session_input *in);
 enum session_state login_have_backend(struct session *s);

@@ -24,7 +24,8 @@ bool statement_is_large(const struct statement *st);
 struct statement *statement_ref(struct statement *st);
 void statement_unref(struct statement **st); /* nulls; NULL is a no-op */
 
-const char *statement_server_name(const struct statement *st); /* its name on every backend: STATEMENT_PREFIX + number */
+const char *statement_server_name(
+	const struct statement *st); /* its name on every backend: STATEMENT_PREFIX + number */
 const uint8_t *statement_body(const struct statement *st, size_t *n);
 
 #define STATEMENT_PREFIX "pgweir_"

@@ -38,9 +38,9 @@ struct weir {
 	uint64_t started_us; /* monotonic */
 	time_t started_at;
 
-	_Atomic int phase;            /* enum weir_phase */
-	_Atomic int64_t n_clients;    /* client sockets, from accept to close */
-	_Atomic uint64_t last_id;     /* of sessions and backends */
+	_Atomic int phase;         /* enum weir_phase */
+	_Atomic int64_t n_clients; /* client sockets, from accept to close */
+	_Atomic uint64_t last_id;  /* of sessions and backends */
 
 	struct {
 		pthread_mutex_t lock; /* registry of groups and tallies, and every token: never on the hot path */
@@ -51,7 +51,7 @@ struct weir {
 };
 
 struct weir *weir_new(struct config *config, unsigned n_proxies); /* takes over the reference; NULL: no memory */
-void weir_free(struct weir **w); /* after the threads ended */
+void weir_free(struct weir **w);                                  /* after the threads ended */
 
 static inline enum weir_phase
 weir_phase(const struct weir *w)

@@ -55,10 +55,10 @@ struct loop_grave {
 struct loop *loop_new(void); /* NULL: no memory or descriptors (errno) */
 void loop_free(struct loop **l);
 
-void loop_run(struct loop *l);                     /* until loop_stop() */
-void loop_stop(struct loop *l);                    /* from the loop's own thread */
-void loop_turn(struct loop *l, int max_wait_ms);    /* one turn; -1: wait for ever */
-int loop_fd(const struct loop *l);                 /* readable when a turn has something to do */
+void loop_run(struct loop *l);                        /* until loop_stop() */
+void loop_stop(struct loop *l);                       /* from the loop's own thread */
+void loop_turn(struct loop *l, int max_wait_ms);      /* one turn; -1: wait for ever */
+int loop_fd(const struct loop *l);                    /* readable when a turn has something to do */
 uint64_t loop_next_deadline_us(const struct loop *l); /* LOOP_NEVER: none; 0: tasks are pending */
 
 bool loop_add(struct loop *l, struct loop_source *src, int fd, uint32_t epoll_events); /* false: errno */
@@ -66,8 +66,8 @@ void loop_change(struct loop *l, struct loop_source *src, int fd, uint32_t epoll
 void loop_remove(struct loop *l, struct loop_source *src, int fd); /* before the fd is closed */
 
 void loop_timer_set(struct loop *l, struct loop_timer *t, uint64_t deadline_us);
-void loop_timer_clear(struct loop_timer *t);                   /* off; memory is still the heap's */
-void loop_timer_remove(struct loop *l, struct loop_timer *t);   /* off, and out of the heap */
+void loop_timer_clear(struct loop_timer *t);                  /* off; memory is still the heap's */
+void loop_timer_remove(struct loop *l, struct loop_timer *t); /* off, and out of the heap */
 
 void loop_defer(struct loop *l, struct loop_task *t);
 void loop_cancel_task(struct loop *l, struct loop_task *t);

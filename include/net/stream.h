@@ -41,8 +41,8 @@ struct stream {
 	struct loop *loop;
 	const struct stream_ops *ops;
 	struct loop_task task;
-	struct buf in;  /* came, not used yet */
-	struct buf out; /* to be sent when the socket takes it */
+	struct buf in;   /* came, not used yet */
+	struct buf out;  /* to be sent when the socket takes it */
 	uint32_t events; /* epoll interest */
 	int error;       /* errno that ended it, until `broken` has been called; then -1 */
 	bool paused;
@@ -54,7 +54,8 @@ struct stream {
 };
 
 void stream_init(struct stream *s, struct loop *loop, const struct stream_ops *ops, bool urgent);
-enum status stream_open_fd(struct stream *s, int fd) must_check; /* takes a connected socket; on error the fd is closed */
+enum status stream_open_fd(struct stream *s,
+                           int fd) must_check; /* takes a connected socket; on error the fd is closed */
 /* Begins to connect; `connected` or `broken` follows, from the loop. STATUS_REFUSED: errno says why, nothing follows. */
 enum status stream_connect(struct stream *s, const struct addr *to) must_check;
 void stream_close(struct stream *s); /* at once; frees the buffers; harmless when closed */

@@ -68,8 +68,8 @@ struct replyq {
 	uint32_t n_maybe; /* units the server may or may not answer */
 	uint8_t mode;     /* enum replyq_mode */
 	bool in_unit;     /* extended messages were sent, and no Sync or query after them */
-	bool in_doubt;    /* something was sent of which only the server knows whether it is skipped: never settled again */
-	char tx;          /* status of the last ReadyForQuery */
+	bool in_doubt; /* something was sent of which only the server knows whether it is skipped: never settled again */
+	char tx;       /* status of the last ReadyForQuery */
 	/* Tells what became of an entry with a `what`; after an error the latest first, so that changes can be undone. */
 	void (*settle)(void *what, enum replyq_outcome outcome);
 	struct replyq_entry inline_ring[REPLYQ_INLINE];

@@ -253,7 +253,8 @@ begin_connect(struct loop_task *t)
 		connect_to(b, &to);
 		return;
 	}
-	b->resolve = resolve_begin(b->pool->group->weir->resolver, b->pool->proxy->mailbox, host, db->port, on_resolved, b);
+	b->resolve =
+		resolve_begin(b->pool->group->weir->resolver, b->pool->proxy->mailbox, host, db->port, on_resolved, b);
 	if (b->resolve == NULL)
 		backend_close(b, CLOSE_DNS_FAILED, "out of memory");
 }
@@ -458,8 +459,8 @@ backend_keep_error(struct backend *b, const uint8_t *body, size_t n)
 static bool
 is_server_fact(const char *name)
 {
-	static const char *const facts[] = {"server_version",        "server_encoding", "integer_datetimes", "is_superuser",
-	                                    "session_authorization", "in_hot_standby"};
+	static const char *const facts[] = {"server_version", "server_encoding",       "integer_datetimes",
+	                                    "is_superuser",   "session_authorization", "in_hot_standby"};
 
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
 		if (strcmp(name, facts[i]) == 0)

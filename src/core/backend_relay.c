@@ -106,7 +106,8 @@ got_parameter(struct backend *b, const uint8_t *body, size_t n, bool hidden)
 static void
 got_complete(struct backend *b, const uint8_t *tag, size_t n)
 {
-	if (n > 11 && tag[0] == 'D' && (memcmp(tag, "DISCARD ALL", 12) == 0 || (n > 14 && memcmp(tag, "DEALLOCATE ALL", 15) == 0)))
+	if (n > 11 && tag[0] == 'D' &&
+	    (memcmp(tag, "DISCARD ALL", 12) == 0 || (n > 14 && memcmp(tag, "DEALLOCATE ALL", 15) == 0)))
 		prepared_discarded(b);
 }
 
@@ -132,7 +133,8 @@ got_notice(struct backend *b, const uint8_t *body, size_t n)
 
 	if (b->session != NULL || parse_error(body, n, &e) != STATUS_OK)
 		return;
-	log_event(LOG_DEBUG_, "server_notice", LOG_U("server", b->id), LOG_S("sqlstate", e.sqlstate), LOG_S("msg", e.message));
+	log_event(LOG_DEBUG_, "server_notice", LOG_U("server", b->id), LOG_S("sqlstate", e.sqlstate),
+	          LOG_S("msg", e.message));
 }
 
 /* Messages that pgweir reads itself must be whole. */
@@ -313,7 +315,8 @@ backend_relay_bytes(struct backend *b, const uint8_t *p, size_t n)
 		enum status status = frame_next(p + pos, n - pos, &f);
 		enum replyq_fate fate;
 
-		if (status == STATUS_MORE || (status == STATUS_OK && f.avail < f.len && must_be_whole(b, f.type) && f.len <= WHOLE_MAX))
+		if (status == STATUS_MORE ||
+		    (status == STATUS_OK && f.avail < f.len && must_be_whole(b, f.type) && f.len <= WHOLE_MAX))
 			break;
 		if (status != STATUS_OK) {
 			forward(b, p + from, pos - from);
@@ -331,7 +334,8 @@ backend_relay_bytes(struct backend *b, const uint8_t *p, size_t n)
 		if (is_over)
 			fate = got_afterwards(b, &f);
 		if (fate == REPLYQ_PARSED)
-			((uint8_t *)(uintptr_t)p)[pos] = BE_PARSE_COMPLETE; /* in place: the two differ in their type only */
+			((uint8_t *)(uintptr_t)p)[pos] =
+				BE_PARSE_COMPLETE; /* in place: the two differ in their type only */
 		if (fate == REPLYQ_HIDE || other.len > 0) {
 			forward(b, p + from, pos - from);
 			forward(b, buf_head(&other), other.len);

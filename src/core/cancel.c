@@ -130,8 +130,8 @@ on_broken(struct stream *st, int err)
 	struct cancel *c = from_stream(st);
 
 	if (c->state == CANCEL_CONNECTING)
-		log_event(LOG_WARN_, "cancel", LOG_U("server", c->backend ? c->backend->id : 0), LOG_S("reason", strerror(err)),
-		          LOG_S("msg", "could not connect to the server to cancel"));
+		log_event(LOG_WARN_, "cancel", LOG_U("server", c->backend ? c->backend->id : 0),
+		          LOG_S("reason", strerror(err)), LOG_S("msg", "could not connect to the server to cancel"));
 	finish(c);
 }
 

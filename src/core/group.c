@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KNOWN_MAX 1000          /* startup settings remembered per group */
-#define RETRY_FIRST_US 100000u  /* first pause after a failed login; doubles up to server_login_retry */
+#define KNOWN_MAX 1000         /* startup settings remembered per group */
+#define RETRY_FIRST_US 100000u /* first pause after a failed login; doubles up to server_login_retry */
 
 struct group_known {
 	struct settings *asked, *canonical;

@@ -20,7 +20,8 @@ struct names {
 };
 
 #define FIRST_CAP 8
-#define N_COMPARED 63 /* the server's table has room for so many bytes of a name, and cuts what is longer when it compares */
+#define N_COMPARED                                                                                                     \
+	63 /* the server's table has room for so many bytes of a name, and cuts what is longer when it compares */
 
 static uint32_t
 hash_of(const char *text)

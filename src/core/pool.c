@@ -381,7 +381,8 @@ ask_for_more(struct pool *pool)
 	int other = group_is_alone(pool->group) ? -1 : group_idle_proxy(pool->group, pool->proxy->index);
 
 	if (other >= 0)
-		(void)proxy_post_group(pool->group->weir->proxies[other], MAIL_WANT_IDLE, pool->group, pool->proxy->index);
+		(void)proxy_post_group(pool->group->weir->proxies[other], MAIL_WANT_IDLE, pool->group,
+		                       pool->proxy->index);
 	open_more(pool);
 }
 
@@ -421,7 +422,8 @@ close_expired(struct pool *pool)
 		prev = TAILQ_PREV(b, backend_list, idle_link);
 		if (now_us >= b->retire_at_us)
 			backend_close(b, CLOSE_SERVER_LIFETIME, NULL);
-		else if (c->server_idle_timeout_us > 0 && now_us - b->idle_since_us >= (uint64_t)c->server_idle_timeout_us &&
+		else if (c->server_idle_timeout_us > 0 &&
+		         now_us - b->idle_since_us >= (uint64_t)c->server_idle_timeout_us &&
 		         group_n_backends(pool->group) > (unsigned)keep)
 			backend_close(b, CLOSE_SERVER_IDLE_TIMEOUT, NULL);
 	}

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define WHOLE_MAX 32768u              /* a larger Parse is not interned */
+#define WHOLE_MAX 32768u                    /* a larger Parse is not interned */
 #define NEVER_PREPARED STATEMENT_PREFIX "0" /* numbers begin at 1 */
 
 /* The last unnamed Parse of a session: its body behind the empty name. */
@@ -24,9 +24,9 @@ struct unnamed {
 };
 
 enum note_kind {
-	NOTE_NAMED,        /* the client's Parse of a name: in the session's names, and st on the backend if `on_backend` */
-	NOTE_DUPLICATE,    /* the client's Parse of a name in use: under the name of `st`, which is there, so it fails */
-	NOTE_UNNAMED,      /* the client's Parse of the unnamed statement, or a Query that ends it; `old` was there before */
+	NOTE_NAMED, /* the client's Parse of a name: in the session's names, and st on the backend if `on_backend` */
+	NOTE_DUPLICATE, /* the client's Parse of a name in use: under the name of `st`, which is there, so it fails */
+	NOTE_UNNAMED, /* the client's Parse of the unnamed statement, or a Query that ends it; `old` was there before */
 	NOTE_NAME_CLOSED,  /* the client's Close of a name: taken from the session's names */
 	NOTE_PARSED_AHEAD, /* our Parse: on the backend */
 	NOTE_REPARSED,     /* our Parse of the session's unnamed statement */
@@ -372,7 +372,8 @@ prepared_is_discarding(const struct backend *b)
 static bool
 is_sure_to_parse(const struct backend *b)
 {
-	return b->n_units_sent == b->n_units_done && b->owed.tx != TX_FAILED && b->owed.mode == REPLYQ_NORMAL && !prepared_is_discarding(b);
+	return b->n_units_sent == b->n_units_done && b->owed.tx != TX_FAILED && b->owed.mode == REPLYQ_NORMAL &&
+	       !prepared_is_discarding(b);
 }
 
 /* Sends the client's Parse under the server's name. */
@@ -381,7 +382,8 @@ send_named(struct relay *r, const struct frame *f, const struct statement *st, s
 {
 	size_t n_name = strlen(note->name) + 1;
 
-	return note_sent(r, REPLYQ_PARSE, REPLYQ_PASS, note) && rename_parse(r, f, n_name, statement_server_name(st), n_replaced);
+	return note_sent(r, REPLYQ_PARSE, REPLYQ_PASS, note) &&
+	       rename_parse(r, f, n_name, statement_server_name(st), n_replaced);
 }
 
 /* Consumes the note. */
@@ -396,7 +398,8 @@ parse_new_name(struct relay *r, const struct frame *f, struct statement *st, str
 		*n_replaced = f->len;
 		return send_close(r, NEVER_PREPARED, REPLYQ_AS_PARSE, note);
 	}
-	if ((prepared_set_has(b->prepared, st) && !send_evict(r, st)) || !make_room(r) || !prepared_set_add(&b->prepared, st)) {
+	if ((prepared_set_has(b->prepared, st) && !send_evict(r, st)) || !make_room(r) ||
+	    !prepared_set_add(&b->prepared, st)) {
 		note_free(note);
 		return false;
 	}
@@ -415,7 +418,8 @@ parse_used_name(struct relay *r, const struct frame *f, const char *name, struct
 	struct note *note;
 
 	/* behind a DEALLOCATE ALL it will not fail; it is there, then, for the messages that follow */
-	if (prepared_is_discarding(b) ? !prepared_set_has(b->prepared, st) && !prepared_set_add(&b->prepared, st) : !ensure_prepared(r, st))
+	if (prepared_is_discarding(b) ? !prepared_set_has(b->prepared, st) && !prepared_set_add(&b->prepared, st)
+	                              : !ensure_prepared(r, st))
 		return false;
 	note = note_new(NOTE_DUPLICATE, b, r->session, name);
 	if (note == NULL)
@@ -653,7 +657,8 @@ is_doubtful(const struct session *s, const char *name)
 	for (uint32_t i = 0; i < b->owed.n; i++) {
 		const struct note *x = replyq_what(&b->owed, i);
 
-		if (x != NULL && x->kind == NOTE_NAME_CLOSED && x->unit != b->n_units_sent && names_are_same(x->name, name))
+		if (x != NULL && x->kind == NOTE_NAME_CLOSED && x->unit != b->n_units_sent &&
+		    names_are_same(x->name, name))
 			return true;
 	}
 	return false;
@@ -744,7 +749,8 @@ discard_on_backend(struct backend *b)
 			x->kind = NOTE_NOTHING; /* gone already */
 		else if (x->kind == NOTE_EVICTED)
 			prepared_set_remove(kept, x->st);
-		else if ((x->kind == NOTE_NAMED && x->on_backend) || x->kind == NOTE_PARSED_AHEAD || x->kind == NOTE_DUPLICATE)
+		else if ((x->kind == NOTE_NAMED && x->on_backend) || x->kind == NOTE_PARSED_AHEAD ||
+		         x->kind == NOTE_DUPLICATE)
 			if (!prepared_set_has(kept, x->st) && !prepared_set_add(&kept, x->st))
 				b->retire = true;
 	}
@@ -841,7 +847,8 @@ names_a_statement(const uint8_t *body, size_t n)
 	struct error_fields e;
 
 	return parse_error(body, n, &e) == STATUS_OK && e.sqlstate != NULL && e.message != NULL &&
-	       (strcmp(e.sqlstate, "26000") == 0 || strcmp(e.sqlstate, "42P05") == 0 || strcmp(e.sqlstate, "08P01") == 0) &&
+	       (strcmp(e.sqlstate, "26000") == 0 || strcmp(e.sqlstate, "42P05") == 0 ||
+	        strcmp(e.sqlstate, "08P01") == 0) &&
 	       strstr(e.message, STATEMENT_PREFIX) != NULL;
 }
 

@@ -73,7 +73,8 @@ deadline_us(const struct session *s, enum timeout_kind kind)
 		return LOOP_NEVER;
 	case TIMEOUT_LOGIN:
 		/* one limit from accept to the end of the login, however many steps that has */
-		return c->client_login_timeout_us > 0 ? s->connected_us + (uint64_t)c->client_login_timeout_us : LOOP_NEVER;
+		return c->client_login_timeout_us > 0 ? s->connected_us + (uint64_t)c->client_login_timeout_us
+		                                      : LOOP_NEVER;
 	case TIMEOUT_QUERY_WAIT:
 		limit_us = config_query_wait_timeout_us(c, s->pool->group->db, s->pool->group->user_conf);
 		break;
@@ -149,7 +150,8 @@ common_event(struct session *s, enum session_event ev, struct session_input *in)
 	case EV_REFUSED:
 		return session_close(s, in->reason, NULL);
 	case EV_SETTINGS_FAILED:
-		return session_close(s, CLOSE_SETTINGS_FAILED, s->backend && s->backend->said ? s->backend->said->message : NULL);
+		return session_close(s, CLOSE_SETTINGS_FAILED,
+		                     s->backend && s->backend->said ? s->backend->said->message : NULL);
 	case EV_BACKEND_LOST:
 		/* the server's own last words have been passed on already */
 		return session_close(s, in->said ? CLOSE_SERVER_SAID : CLOSE_SERVER_LOST, NULL);
@@ -358,7 +360,8 @@ on_held(struct session *s, enum session_event ev, struct session_input *in)
 	case EV_UNIT_DONE: /* a notice or parameter between the units */
 		return s->backend == NULL ? SESSION_IDLE : SESSION_HELD;
 	case EV_TIMEOUT:
-		return session_close(s, s->backend->owed.tx == TX_IDLE ? CLOSE_CLIENT_IDLE : CLOSE_IDLE_TRANSACTION, NULL);
+		return session_close(s, s->backend->owed.tx == TX_IDLE ? CLOSE_CLIENT_IDLE : CLOSE_IDLE_TRANSACTION,
+		                     NULL);
 	case EV_PHASE:
 		/* its own backend outside a transaction: nothing to wait for */
 		if (is_ending(s) && s->backend->owed.tx == TX_IDLE)
@@ -700,8 +703,8 @@ session_pin(struct session *s)
 bool
 session_wants_release(const struct session *s)
 {
-	return s->state != SESSION_LOGIN_APPLY && s->pool->group->mode != POOL_SESSION && !s->pinned && !s->parse_is_unbound &&
-	       replyq_is_settled(&s->backend->owed) && s->msg_left == 0;
+	return s->state != SESSION_LOGIN_APPLY && s->pool->group->mode != POOL_SESSION && !s->pinned &&
+	       !s->parse_is_unbound && replyq_is_settled(&s->backend->owed) && s->msg_left == 0;
 }
 
 void

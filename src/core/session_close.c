@@ -55,8 +55,8 @@ tell_client(struct session *s)
 	if (!row->tells || s->stream.fd < 0)
 		return;
 	buf_init(&out);
-	build_error(&out, "FATAL", said ? said->sqlstate : row->sqlstate, text_of(s), said && said->detail[0] ? said->detail : NULL,
-	            said && said->hint[0] ? said->hint : NULL);
+	build_error(&out, "FATAL", said ? said->sqlstate : row->sqlstate, text_of(s),
+	            said && said->detail[0] ? said->detail : NULL, said && said->hint[0] ? said->hint : NULL);
 	if (!out.failed)
 		(void)stream_send(&s->stream, buf_head(&out), out.len);
 	buf_fini(&out);
@@ -75,7 +75,8 @@ log_end(const struct session *s)
 	snprintf(msg, sizeof(msg), "closing because: %s (age=%llus)", text_of(s), (unsigned long long)age_s);
 	log_event(row->level, "client_close", LOG_U("client", s->id), LOG_U("proxy", s->proxy->index),
 	          LOG_S("db", s->pool ? s->pool->group->database : NULL), LOG_S("user", s->user),
-	          LOG_S("reason", row->name), LOG_S("sqlstate", row->sqlstate[0] ? row->sqlstate : NULL), LOG_S("msg", msg));
+	          LOG_S("reason", row->name), LOG_S("sqlstate", row->sqlstate[0] ? row->sqlstate : NULL),
+	          LOG_S("msg", msg));
 }
 
 /* Unread bytes would turn our close into a reset, which can overtake the error that was just sent. */

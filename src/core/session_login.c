@@ -315,8 +315,8 @@ ask_scram(struct session *s)
 	struct buf out;
 	bool is_mock;
 
-	if (users_scram_secret(c->auth_users, s->user, (uint32_t)c->scram_iterations, &s->login->scram_secret, &is_mock) !=
-	            STATUS_OK ||
+	if (users_scram_secret(c->auth_users, s->user, (uint32_t)c->scram_iterations, &s->login->scram_secret,
+	                       &is_mock) != STATUS_OK ||
 	    (s->login->scram = scram_server_new(&s->login->scram_secret)) == NULL)
 		return session_close(s, CLOSE_NO_MEMORY, NULL);
 	s->login->scram_from_plain = user == NULL || !scram_is_secret(user->secret.text);
@@ -545,7 +545,8 @@ add_param(struct session *s, const struct startup_param *param)
 	} else if (strcmp(param->name, "database") == 0) {
 		free(l->database);
 		ok = (l->database = str_dup(param->value)) != NULL;
-	} else if (startup_is_protocol_option(param->name) || config_list_has(c->ignore_startup_parameters, param->name)) {
+	} else if (startup_is_protocol_option(param->name) ||
+	           config_list_has(c->ignore_startup_parameters, param->name)) {
 		return SESSION_STARTUP;
 	} else if (strcmp(param->name, "options") == 0) {
 		return SESSION_STARTUP; /* came first */
@@ -581,7 +582,8 @@ is_over_client_limit(const struct session *s)
 {
 	struct weir *w = s->proxy->weir;
 
-	return !s->login->is_admin && atomic_load_explicit(&w->n_clients, memory_order_relaxed) > w->config->max_client_conn;
+	return !s->login->is_admin &&
+	       atomic_load_explicit(&w->n_clients, memory_order_relaxed) > w->config->max_client_conn;
 }
 
 static enum session_state
@@ -656,8 +658,9 @@ decline(struct session *s, bool *declined, const struct startup_packet *sp, stru
 	(void)stream_send(&s->stream, "N", 1);
 	if (in->used < in->n)
 		return session_close(s, CLOSE_BAD_STARTUP,
-		                     sp->kind == STARTUP_SSL ? "received unencrypted data after SSL request"
-		                                             : "received unencrypted data after GSSAPI encryption request");
+		                     sp->kind == STARTUP_SSL
+		                             ? "received unencrypted data after SSL request"
+		                             : "received unencrypted data after GSSAPI encryption request");
 	return SESSION_STARTUP;
 }
 
@@ -668,8 +671,8 @@ login_startup(struct session *s, struct session_input *in)
 	const char *why = NULL;
 	enum status status;
 
-	if (s->login == NULL && ((s->login = calloc(1, sizeof(*s->login))) == NULL ||
-	                         (s->login->asked = settings_empty()) == NULL))
+	if (s->login == NULL &&
+	    ((s->login = calloc(1, sizeof(*s->login))) == NULL || (s->login->asked = settings_empty()) == NULL))
 		return session_close(s, CLOSE_NO_MEMORY, NULL);
 	for (;;) {
 		enum session_state next;

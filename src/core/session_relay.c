@@ -18,7 +18,7 @@
 
 #define WHOLE_MAX 32768u /* a message up to that size is awaited whole before a backend is taken for it */
 
-#define AHEAD_MAX 32u    /* units that a client may have under way at once */
+#define AHEAD_MAX 32u /* units that a client may have under way at once */
 
 static size_t
 min_size(size_t a, size_t b)
@@ -371,7 +371,8 @@ relay_client(struct session *s, struct session_input *in)
 	enum session_state next;
 	enum status sent;
 
-	if (b->label != s->settings && is_fresh && s->msg_left == 0 && !backend_apply_settings(b, s->settings, CHORE_APPLY))
+	if (b->label != s->settings && is_fresh && s->msg_left == 0 &&
+	    !backend_apply_settings(b, s->settings, CHORE_APPLY))
 		return session_close(s, CLOSE_NO_MEMORY, NULL);
 	s->msg_left -= (uint32_t)r.pos;
 	next = relay_messages(&r, in->n);

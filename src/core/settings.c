@@ -9,7 +9,6 @@
 #include <string.h>
 #include <strings.h>
 
-
 struct pair {
 	const char *name, *value;
 };

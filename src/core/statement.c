@@ -40,7 +40,8 @@ statement_new(struct settings *settings, const uint8_t *body, size_t n)
 static void
 set_server_name(struct statement *st)
 {
-	snprintf(st->server_name, sizeof(st->server_name), STATEMENT_PREFIX "%llu", (unsigned long long)++table.last_number);
+	snprintf(st->server_name, sizeof(st->server_name), STATEMENT_PREFIX "%llu",
+	         (unsigned long long)++table.last_number);
 }
 
 /* Under the lock. False: no memory. */

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define TRIM_LEAST 256u      /* sessions that make giving back worth while */
+#define TRIM_LEAST 256u     /* sessions that make giving back worth while */
 #define DRAIN_POLL_US 20000 /* how often it is looked whether everybody has left */
 
 struct server {
@@ -190,14 +190,17 @@ on_signal(evutil_socket_t number, short what, void *arg)
 		            "got SIGTERM, shutting down, waiting for all clients disconnect");
 		break;
 	case SIGINT:
-		begin_drain(sv, WEIR_WAIT_SERVERS, 0, "got SIGINT, shutting down, waiting for all servers connections to be released");
+		begin_drain(sv, WEIR_WAIT_SERVERS, 0,
+		            "got SIGINT, shutting down, waiting for all servers connections to be released");
 		break;
 	case SIGQUIT:
 		enter_phase(sv, WEIR_STOPPING, "got SIGQUIT, fast exit");
 		break;
 	case SIGHUP:
 		log_reopen();
-		log_event(LOG_INFO_, "reload", LOG_S("msg", "got SIGHUP: log file reopened; re-reading the configuration is not supported yet"));
+		log_event(LOG_INFO_, "reload",
+		          LOG_S("msg",
+		                "got SIGHUP: log file reopened; re-reading the configuration is not supported yet"));
 		break;
 	default:
 		break;
@@ -211,7 +214,8 @@ on_shutdown_command(enum weir_phase phase, void *arg)
 	struct server *sv = arg;
 
 	if (phase == WEIR_WAIT_CLIENTS)
-		begin_drain(sv, phase, (uint64_t)sv->weir->config->shutdown_timeout_us, "SHUTDOWN WAIT_FOR_CLIENTS command issued");
+		begin_drain(sv, phase, (uint64_t)sv->weir->config->shutdown_timeout_us,
+		            "SHUTDOWN WAIT_FOR_CLIENTS command issued");
 	else if (phase == WEIR_WAIT_SERVERS)
 		begin_drain(sv, phase, 0, "SHUTDOWN WAIT_FOR_SERVERS command issued");
 	else
@@ -276,7 +280,8 @@ make_main_loop(struct server *sv)
 	sv->drain_timer = event_new(sv->base, -1, EV_PERSIST, on_drain_timer, sv);
 	sv->trim_timer = event_new(sv->base, -1, EV_PERSIST, on_trim_timer, sv);
 	sv->weir->main_mailbox = mailbox_new(on_mail, sv);
-	return sv->trim_timer != NULL && event_add(sv->trim_timer, &trim_period) == 0 && sv->loop_event != NULL && sv->loop_timer != NULL && sv->drain_timer != NULL && sv->weir->main_mailbox != NULL &&
+	return sv->trim_timer != NULL && event_add(sv->trim_timer, &trim_period) == 0 && sv->loop_event != NULL &&
+	       sv->loop_timer != NULL && sv->drain_timer != NULL && sv->weir->main_mailbox != NULL &&
 	       mailbox_attach(sv->weir->main_mailbox, sv->loop) && event_add(sv->loop_event, NULL) == 0;
 }
 

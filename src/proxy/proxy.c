@@ -200,8 +200,7 @@ proxy_new(struct weir *w, unsigned index)
 	p->loop = loop_new();
 	p->mailbox = mailbox_new(on_mail, p);
 	p->session_slab = slab_new(sizeof(struct session), 0);
-	if (p->loop == NULL || p->mailbox == NULL || p->session_slab == NULL ||
-	    !mailbox_attach(p->mailbox, p->loop))
+	if (p->loop == NULL || p->mailbox == NULL || p->session_slab == NULL || !mailbox_attach(p->mailbox, p->loop))
 		proxy_free(&p);
 	return p;
 }

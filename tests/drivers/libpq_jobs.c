@@ -88,7 +88,8 @@ say_result(const char *what, PGresult *res)
 	const char *status = PQresStatus(PQresultStatus(res)) + strlen("PGRES_");
 
 	if (PQresultStatus(res) == PGRES_FATAL_ERROR)
-		say("%s %s %s", what, PQresultErrorField(res, PG_DIAG_SQLSTATE), PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY));
+		say("%s %s %s", what, PQresultErrorField(res, PG_DIAG_SQLSTATE),
+		    PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY));
 	else if (PQntuples(res) == 1 && PQgetlength(res, 0, 0) < 200)
 		say("%s %s %s", what, status, PQgetvalue(res, 0, 0));
 	else if (PQresultStatus(res) == PGRES_TUPLES_OK)
@@ -209,11 +210,16 @@ job_transaction(PGconn *c)
 	run_quietly(c, text("insert into account values (%d, 1, 100, 'one'), (%d, 2, 50, 'two')", session, session));
 	for (int i = 0; i < ROUNDS; i++) {
 		run_quietly(c, "begin");
-		PQclear(params_int(c, text("update account set balance = balance - $1 where s = %d and id = 1", session), i));
-		PQclear(params_int(c, text("update account set balance = balance + $1 where s = %d and id = 2", session), i));
+		PQclear(params_int(c,
+		                   text("update account set balance = balance - $1 where s = %d and id = 1", session),
+		                   i));
+		PQclear(params_int(c,
+		                   text("update account set balance = balance + $1 where s = %d and id = 2", session),
+		                   i));
 		run_quietly(c, i % 2 ? "rollback" : "commit");
 	}
-	say_query(c, text("select string_agg(id || ' ' || balance, ',' order by id) from account where s = %d", session));
+	say_query(c,
+	          text("select string_agg(id || ' ' || balance, ',' order by id) from account where s = %d", session));
 	say_query(c, "begin; select 1; commit and chain");
 	say("status %d", PQtransactionStatus(c));
 	say_query(c, "rollback and chain");
@@ -234,13 +240,16 @@ job_savepoint(PGconn *c)
 	run_quietly(c, "rollback to a");
 	run_quietly(c, text("insert into account values (%d, 12, 1, 'kept')", session));
 	run_quietly(c, "commit");
-	say_query(c, text("select string_agg(id || note, ',' order by id) from account where s = %d and id between 10 and 12", session));
+	say_query(c, text("select string_agg(id || note, ',' order by id) from account where s = %d and id between 10 "
+	                  "and 12",
+	                  session));
 }
 
 static void
 job_error(PGconn *c)
 {
-	static const char *const bad[] = {"select 1 / $1::int", "selec $1::int", "select * from missing where a = $1", "select 'x'::int + $1"};
+	static const char *const bad[] = {"select 1 / $1::int", "selec $1::int", "select * from missing where a = $1",
+	                                  "select 'x'::int + $1"};
 
 	for (int i = 0; i < 4; i++) {
 		run_quietly(c, "begin");
@@ -313,8 +322,8 @@ job_copy(PGconn *c)
 	copy_in(c, 5000, "", NULL);
 	copy_in(c, 5000, "not a number\n", NULL);
 	copy_in(c, 100, "", "given up");
-	PQclear(PQexecParams(c, text("copy (select id, note from copied where s = %d order by id) to stdout", session), 0, NULL, NULL,
-	                     NULL, NULL, 0)); /* in the extended protocol */
+	PQclear(PQexecParams(c, text("copy (select id, note from copied where s = %d order by id) to stdout", session),
+	                     0, NULL, NULL, NULL, NULL, 0)); /* in the extended protocol */
 	for (int len; (len = PQgetCopyData(c, &line, 0)) > 0; n++) {
 		for (int i = 0; i < len; i++)
 			h = (h ^ (uint8_t)line[i]) * 1099511628211u;
@@ -396,7 +405,8 @@ job_large_object(PGconn *c)
 	run_quietly(c, "commit");
 	run_quietly(c, "begin");
 	fd = lo_open(c, oid, INV_READ | INV_WRITE);
-	say("read %d %s", lo_read(c, fd, back, sizeof(back)), memcmp(data, back, sizeof(data)) == 0 ? "equal" : "different");
+	say("read %d %s", lo_read(c, fd, back, sizeof(back)),
+	    memcmp(data, back, sizeof(data)) == 0 ? "equal" : "different");
 	say("truncated %d, end at %lld", lo_truncate(c, fd, 5000), (long long)lo_lseek64(c, fd, 0, SEEK_END));
 	run_quietly(c, "commit");
 	say("unlinked %d", lo_unlink(c, oid));
@@ -481,7 +491,8 @@ job_batch(PGconn *c)
 	PQpipelineSync(c);
 	say_pipeline(c, 1);
 	PQexitPipelineMode(c);
-	say_query(c, text("select string_agg(id || ' ' || balance, ',') from account where s = %d and id in (100, 101)", session));
+	say_query(c, text("select string_agg(id || ' ' || balance, ',') from account where s = %d and id in (100, 101)",
+	                  session));
 }
 
 /* ---- connections ---- */
@@ -496,7 +507,8 @@ job_reconnect(PGconn *c)
 		say_result("own", exec_int(own, "same", i));
 		if (i % 2) {
 			run_quietly(own, "begin");
-			run_quietly(own, text("insert into account values (%d, 9000, 0, 'left in a transaction')", session));
+			run_quietly(own,
+			            text("insert into account values (%d, 9000, 0, 'left in a transaction')", session));
 		}
 		PQfinish(own);
 	}
@@ -512,7 +524,9 @@ job_sessions(PGconn *c)
 	PGconn *two[2] = {connect_db(), connect_db()};
 
 	for (int k = 0; k < 2; k++)
-		PQclear(PQprepare(two[k], "same", text("insert into account values (%d, %d + 2 * $1::int, $1::int)", session, 1000 + k), 0, NULL));
+		PQclear(PQprepare(two[k], "same",
+		                  text("insert into account values (%d, %d + 2 * $1::int, $1::int)", session, 1000 + k),
+		                  0, NULL));
 	for (int i = 0; i < ROUNDS; i++)
 		for (int k = 0; k < 2; k++) {
 			run_quietly(two[k], "begin");
@@ -521,7 +535,9 @@ job_sessions(PGconn *c)
 		}
 	PQfinish(two[0]);
 	PQfinish(two[1]);
-	say_query(c, text("select count(*) || ' ' || sum(balance) from account where s = %d and id between 1000 and 8999", session));
+	say_query(c,
+	          text("select count(*) || ' ' || sum(balance) from account where s = %d and id between 1000 and 8999",
+	               session));
 }
 
 int

@@ -16,9 +16,10 @@ server_secret(const char *role)
 static struct daemon *
 start(const char *auth_type, char *userlist)
 {
-	return daemon_start(pg, &(struct daemon_conf){.settings = proc_fmt("auth_type = %s\ndefault_pool_size = 2\n", auth_type),
-						      .databases = "app = @pg\nforced = @pg dbname=app user=app\n",
-						      .userlist = userlist});
+	return daemon_start(pg, &(struct daemon_conf){.settings = proc_fmt("auth_type = %s\ndefault_pool_size = 2\n",
+	                                                                   auth_type),
+	                                              .databases = "app = @pg\nforced = @pg dbname=app user=app\n",
+	                                              .userlist = userlist});
 }
 
 static void
@@ -82,7 +83,7 @@ END_TEST
 START_TEST(password_from_every_kind_of_secret)
 {
 	struct daemon *d = start("plain", proc_fmt("\"app\" \"secret\"\n\"user_md5\" \"%s\"\n\"user_scram\" \"%s\"\n",
-						   server_secret("user_md5"), server_secret("user_scram")));
+	                                           server_secret("user_md5"), server_secret("user_scram")));
 	PGconn *conn;
 
 	assert_logs_in(d, "dbname=forced", "app");
@@ -90,7 +91,8 @@ START_TEST(password_from_every_kind_of_secret)
 	query_assert_message(login_error(d, "dbname=forced user=user_md5 password=wrong"), "authentication failed");
 	if (daemon_is_pgweir()) {
 		assert_logs_in(d, "dbname=forced user=user_scram", "app");
-		query_assert_message(login_error(d, "dbname=forced user=user_scram password=wrong"), "authentication failed");
+		query_assert_message(login_error(d, "dbname=forced user=user_scram password=wrong"),
+		                     "authentication failed");
 	}
 	assert_unknown_user_looks_like_wrong_password(d);
 	conn = daemon_try_connect(d, "password=");
@@ -102,7 +104,8 @@ END_TEST
 
 START_TEST(md5_from_plain_and_md5_secrets)
 {
-	struct daemon *d = start("md5", proc_fmt("\"app\" \"secret\"\n\"user_md5\" \"%s\"\n", server_secret("user_md5")));
+	struct daemon *d =
+		start("md5", proc_fmt("\"app\" \"secret\"\n\"user_md5\" \"%s\"\n", server_secret("user_md5")));
 
 	assert_logs_in(d, "dbname=forced", "app");
 	assert_logs_in(d, "dbname=forced user=user_md5", "app");
@@ -126,7 +129,7 @@ END_TEST
 START_TEST(scram_from_plain_and_scram_secrets)
 {
 	struct daemon *d = start("scram-sha-256",
-				 proc_fmt("\"app\" \"secret\"\n\"user_scram\" \"%s\"\n", server_secret("user_scram")));
+	                         proc_fmt("\"app\" \"secret\"\n\"user_scram\" \"%s\"\n", server_secret("user_scram")));
 
 	assert_logs_in(d, "dbname=forced", "app");
 	assert_logs_in(d, "dbname=forced user=user_scram", "app");
@@ -177,7 +180,8 @@ START_TEST(long_and_strange_passwords)
 
 	memset(long_password, 'p', 1000);
 	long_password[1000] = '\0';
-	d = start("scram-sha-256", proc_fmt("\"app\" \"%s\"\n\"app2\" \"a%%s \"\"quoted\"\" gr\xc3\xbc\xc3\x9f\"\n", long_password));
+	d = start("scram-sha-256",
+	          proc_fmt("\"app\" \"%s\"\n\"app2\" \"a%%s \"\"quoted\"\" gr\xc3\xbc\xc3\x9f\"\n", long_password));
 	assert_logs_in(d, proc_fmt("dbname=forced password=%s", long_password), "app");
 	assert_logs_in(d, "dbname=forced user=app2 password='a%s \"quoted\" gr\xc3\xbc\xc3\x9f'", "app");
 	daemon_stop(d);
@@ -233,7 +237,8 @@ failing_login(const struct daemon *d, const char *user, const char *database)
 
 START_TEST(wrong_server_password_is_told_as_the_server_tells_it)
 {
-	struct daemon *d = start("trust", strdup("\"user_scram\" \"wrong\"\n\"user_md5\" \"wrong\"\n\"user_plain\" \"wrong\"\n"));
+	struct daemon *d =
+		start("trust", strdup("\"user_scram\" \"wrong\"\n\"user_md5\" \"wrong\"\n\"user_plain\" \"wrong\"\n"));
 	static const char *const users[] = {"user_scram", "user_md5", "user_plain"};
 
 	for (int i = 0; i < 3; i++) {
@@ -291,8 +296,8 @@ START_TEST(query_before_the_password_is_refused)
 END_TEST
 
 SUITE_MAIN("auth", 30, trust_asks_for_no_password, any_takes_every_name, password_from_every_kind_of_secret,
-	   md5_from_plain_and_md5_secrets, md5_becomes_scram_for_a_scram_secret, scram_from_plain_and_scram_secrets,
-	   scram_refuses_md5_secrets, sqlstate_of_a_wrong_password, long_and_strange_passwords,
-	   server_login_by_every_method, server_login_by_md5_secret, server_login_by_scram_pass_through,
-	   wrong_server_password_is_told_as_the_server_tells_it, missing_database_is_told_as_the_server_tells_it,
-	   missing_role_is_told_as_the_server_tells_it, query_before_the_password_is_refused)
+           md5_from_plain_and_md5_secrets, md5_becomes_scram_for_a_scram_secret, scram_from_plain_and_scram_secrets,
+           scram_refuses_md5_secrets, sqlstate_of_a_wrong_password, long_and_strange_passwords,
+           server_login_by_every_method, server_login_by_md5_secret, server_login_by_scram_pass_through,
+           wrong_server_password_is_told_as_the_server_tells_it, missing_database_is_told_as_the_server_tells_it,
+           missing_role_is_told_as_the_server_tells_it, query_before_the_password_is_refused)

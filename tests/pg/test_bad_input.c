@@ -11,7 +11,10 @@ struct junk {
 	const char *sqlstate; /* NULL: closed is enough */
 };
 
-#define JUNK(what, bytes, sqlstate) {what, bytes, sizeof(bytes) - 1, sqlstate}
+#define JUNK(what, bytes, sqlstate)                                                                                    \
+	{                                                                                                              \
+		what, bytes, sizeof(bytes) - 1, sqlstate                                                               \
+	}
 
 static const struct junk startup_junk[] = {
 	JUNK("length 0", "\0\0\0\0\0\3\0\0", "08P01"),
@@ -65,8 +68,8 @@ check_junk(const struct junk *j, struct rawconn *c)
 	shutdown(c->fd, SHUT_WR);
 	read_to_the_end(c);
 	if (j->sqlstate != NULL && daemon_is_pgweir())
-		ck_assert_msg(strcmp(c->sqlstate, j->sqlstate) == 0, "%s: SQLSTATE \"%s\" (%s), expected %s", j->what, c->sqlstate,
-			      c->message, j->sqlstate);
+		ck_assert_msg(strcmp(c->sqlstate, j->sqlstate) == 0, "%s: SQLSTATE \"%s\" (%s), expected %s", j->what,
+		              c->sqlstate, c->message, j->sqlstate);
 	raw_close(c);
 }
 
@@ -183,7 +186,7 @@ END_TEST
 START_TEST(random_bytes)
 {
 	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 2\n"
-									     "client_login_timeout = 5\n"});
+	                                                                      "client_login_timeout = 5\n"});
 	PGconn *other = daemon_connect(d);
 	int n_fds = proc_n_fds(d->pid);
 	unsigned seed = 20;
@@ -222,7 +225,8 @@ START_TEST(connect_and_close)
 		raw_close(raw_tcp(d->port));
 	ck_assert(wait_until(proc_n_fds(d->pid) <= n_fds, 5000));
 	if (daemon_is_pgweir())
-		ck_assert_msg(strlen(daemon_log(d)) < log_size + 2000, "200 probes fill the log:\n%s", daemon_log_tail(d));
+		ck_assert_msg(strlen(daemon_log(d)) < log_size + 2000, "200 probes fill the log:\n%s",
+		              daemon_log_tail(d));
 	daemon_stop(d);
 }
 END_TEST
@@ -290,7 +294,7 @@ START_TEST(long_keys_cancel)
 				     raw_close(cancel);
 				     raw_wait_message(c, 50);
 			     }),
-			     5000));
+	                     5000));
 	ck_assert_int_eq(raw_until_ready(c), 'I');
 	ck_assert_str_eq(c->sqlstate, "57014");
 	raw_close(c);
@@ -300,4 +304,4 @@ START_TEST(long_keys_cancel)
 END_TEST
 
 SUITE_MAIN("bad input", 60, junk_at_startup, junk_in_a_session, junk_instead_of_a_password, junk_in_scram, random_bytes,
-	   connect_and_close, protocol_versions_are_negotiated, long_keys_cancel)
+           connect_and_close, protocol_versions_are_negotiated, long_keys_cancel)

@@ -35,8 +35,8 @@ drain(struct daemon *d, struct rawconn *c, long base_kib, long n_bytes)
 		if (got >= next_look) {
 			long kib = proc_rss_kib(d->pid);
 
-			ck_assert_msg(kib - base_kib <= rss_slack_kib(), "after %ld bytes the daemon has %ld KiB more", got,
-				      kib - base_kib);
+			ck_assert_msg(kib - base_kib <= rss_slack_kib(), "after %ld bytes the daemon has %ld KiB more",
+			              got, kib - base_kib);
 			next_look = got + 32 * MIB;
 		}
 	}
@@ -139,8 +139,8 @@ START_TEST(slow_reader_blocks_only_its_own_backend)
 	base_kib = proc_rss_kib(d->pid);
 	raw_query(slow, "select repeat('x', 100000) from generate_series(1, 2000)");
 	ck_assert(wait_until(query_int(direct, "select count(*) from pg_stat_activity where usename = 'app' and "
-					       "wait_event = 'ClientWrite'") == 1,
-			     20000));
+	                                       "wait_event = 'ClientWrite'") == 1,
+	                     20000));
 	for (int i = 0; i < 200; i++)
 		query_ok(quick, "select 1");
 	ck_assert_int_le(proc_rss_kib(d->pid) - base_kib, rss_slack_kib());
@@ -164,8 +164,8 @@ START_TEST(slow_reader_can_be_cancelled)
 
 	raw_query(slow, "copy (select repeat('x', 100000) from generate_series(1, 100000)) to stdout");
 	ck_assert(wait_until(query_int(direct, "select count(*) from pg_stat_activity where usename = 'app' and "
-					       "wait_event = 'ClientWrite'") == 1,
-			     20000));
+	                                       "wait_event = 'ClientWrite'") == 1,
+	                     20000));
 	raw_cancel(d->port, slow->cancel_pid, slow->cancel_key);
 	ck_assert_int_eq(raw_until_ready(slow), 'I');
 	ck_assert_str_eq(slow->sqlstate, "57014");
@@ -220,4 +220,5 @@ START_TEST(pipelining_without_reading_is_throttled)
 END_TEST
 
 SUITE_MAIN("bulk", 90, copy_out_in_bounded_memory, copy_in_in_bounded_memory, huge_messages_stream,
-	   slow_reader_blocks_only_its_own_backend, slow_reader_can_be_cancelled, pipelining_without_reading_is_throttled)
+           slow_reader_blocks_only_its_own_backend, slow_reader_can_be_cancelled,
+           pipelining_without_reading_is_throttled)

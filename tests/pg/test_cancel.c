@@ -6,9 +6,9 @@ static bool
 is_running(PGconn *direct, const char *mark)
 {
 	return query_int(direct,
-			 "select count(*) from pg_stat_activity where query like '%%%s%%' and state = 'active' and "
-			 "wait_event = 'PgSleep'",
-			 mark) > 0;
+	                 "select count(*) from pg_stat_activity where query like '%%%s%%' and state = 'active' and "
+	                 "wait_event = 'PgSleep'",
+	                 mark) > 0;
 }
 
 static void
@@ -195,7 +195,7 @@ START_TEST(backend_waits_for_its_cancel)
 {
 	struct fake_server *server = fake_server_new();
 	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 1\n",
-								 .databases = fake_server_databases(server)});
+	                                                          .databases = fake_server_databases(server)});
 	struct rawconn *a = raw_tcp(d->port), *b = raw_tcp(d->port), *backend, *cancel, *requester;
 	uint32_t code;
 
@@ -248,7 +248,7 @@ START_TEST(late_cancel_goes_nowhere)
 {
 	struct fake_server *server = fake_server_new();
 	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 1\n",
-								 .databases = fake_server_databases(server)});
+	                                                          .databases = fake_server_databases(server)});
 	struct rawconn *a = raw_tcp(d->port), *backend;
 	uint32_t code;
 
@@ -293,7 +293,8 @@ static void
 storm_done(struct crowd *c, struct crowd_client *client)
 {
 	(void)c;
-	ck_assert_msg(client->state != CROWD_GONE, "client %zu lost its connection: %s", client->index, client->sqlstate);
+	ck_assert_msg(client->state != CROWD_GONE, "client %zu lost its connection: %s", client->index,
+	              client->sqlstate);
 	if (client->sqlstate[0] == '\0')
 		return;
 	ck_assert_str_eq(client->sqlstate, "57014");
@@ -326,13 +327,13 @@ START_TEST(storm_of_cancels_hits_only_its_targets)
 	struct daemon *d = start("default_pool_size = 8\nproxies = 2\nmax_client_conn = 400\n");
 	struct storm storm = {.port = d->port, .seed = 42};
 	struct crowd crowd = {.port = d->port,
-			      .user = "app",
-			      .database = "app",
-			      .n = 32,
-			      .next = storm_next,
-			      .done = storm_done,
-			      .tick = storm_tick,
-			      .arg = &storm};
+	                      .user = "app",
+	                      .database = "app",
+	                      .n = 32,
+	                      .next = storm_next,
+	                      .done = storm_done,
+	                      .tick = storm_tick,
+	                      .arg = &storm};
 	PGconn *a;
 
 	ck_assert(crowd_open(&crowd, 20000));
@@ -349,7 +350,7 @@ START_TEST(storm_of_cancels_hits_only_its_targets)
 }
 END_TEST
 
-SUITE_MAIN("cancel", 60, running_statement, running_statement_over_proxies, waiting_session, waiting_session_over_proxies,
-	   waiting_session_with_a_pipeline, idle_sessions_are_left_alone, wrong_secrets_do_nothing,
-	   keys_differ_between_sessions, backend_waits_for_its_cancel, late_cancel_goes_nowhere,
-	   storm_of_cancels_hits_only_its_targets)
+SUITE_MAIN("cancel", 60, running_statement, running_statement_over_proxies, waiting_session,
+           waiting_session_over_proxies, waiting_session_with_a_pipeline, idle_sessions_are_left_alone,
+           wrong_secrets_do_nothing, keys_differ_between_sessions, backend_waits_for_its_cancel,
+           late_cancel_goes_nowhere, storm_of_cancels_hits_only_its_targets)

@@ -6,45 +6,50 @@ static const struct {
 	const char *what, *columns;
 } shows[] = {
 	{"version", "version"},
-	{"stats",
-	 "database total_server_assignment_count total_xact_count total_query_count total_received total_sent total_xact_time "
-	 "total_query_time total_wait_time total_client_parse_count total_server_parse_count total_bind_count "
-	 "total_client_login_count avg_server_assignment_count avg_xact_count avg_query_count avg_recv avg_sent avg_xact_time "
-	 "avg_query_time avg_wait_time avg_client_parse_count avg_server_parse_count avg_bind_count avg_client_login_count"},
+	{"stats", "database total_server_assignment_count total_xact_count total_query_count total_received total_sent "
+                  "total_xact_time "
+                  "total_query_time total_wait_time total_client_parse_count total_server_parse_count total_bind_count "
+                  "total_client_login_count avg_server_assignment_count avg_xact_count avg_query_count avg_recv "
+                  "avg_sent avg_xact_time "
+                  "avg_query_time avg_wait_time avg_client_parse_count avg_server_parse_count avg_bind_count "
+                  "avg_client_login_count"},
 	{"totals", "name value"},
 	{"pools",
-	 "database user cl_active cl_waiting cl_active_cancel_req cl_waiting_cancel_req sv_active sv_active_cancel "
-	 "sv_being_canceled sv_idle sv_used sv_tested sv_login maxwait maxwait_us pool_mode load_balance_hosts"},
+         "database user cl_active cl_waiting cl_active_cancel_req cl_waiting_cancel_req sv_active sv_active_cancel "
+         "sv_being_canceled sv_idle sv_used sv_tested sv_login maxwait maxwait_us pool_mode load_balance_hosts"},
 	{"clients",
-	 "type user database replication state addr port local_addr local_port connect_time request_time wait wait_us "
-	 "close_needed ptr link remote_pid tls application_name prepared_statements id"},
+         "type user database replication state addr port local_addr local_port connect_time request_time wait wait_us "
+         "close_needed ptr link remote_pid tls application_name prepared_statements id"},
 	{"servers",
-	 "type user database replication state addr port local_addr local_port connect_time request_time wait wait_us "
-	 "close_needed ptr link remote_pid tls application_name prepared_statements id"},
+         "type user database replication state addr port local_addr local_port connect_time request_time wait wait_us "
+         "close_needed ptr link remote_pid tls application_name prepared_statements id"},
 	{"databases",
-	 "name host port database force_user pool_size min_pool_size reserve_pool_size server_lifetime pool_mode "
-	 "load_balance_hosts max_connections current_connections max_client_connections current_client_connections paused "
-	 "disabled"},
+         "name host port database force_user pool_size min_pool_size reserve_pool_size server_lifetime pool_mode "
+         "load_balance_hosts max_connections current_connections max_client_connections current_client_connections "
+         "paused "
+         "disabled"},
 	{"config", "key value default changeable"},
-	{"users",
-	 "name pool_size reserve_pool_size pool_mode max_user_connections current_connections max_user_client_connections "
-	 "current_client_connections"},
+	{"users", "name pool_size reserve_pool_size pool_mode max_user_connections current_connections "
+                  "max_user_client_connections "
+                  "current_client_connections"},
 	{"lists", "list items"},
 	{"state", "key value"},
 	{"sockets",
-	 "type user database replication state addr port local_addr local_port connect_time request_time wait wait_us "
-	 "close_needed ptr link remote_pid tls application_name prepared_statements id recv_pos pkt_pos pkt_remain send_pos "
-	 "send_remain pkt_avail send_avail"},
+         "type user database replication state addr port local_addr local_port connect_time request_time wait wait_us "
+         "close_needed ptr link remote_pid tls application_name prepared_statements id recv_pos pkt_pos pkt_remain "
+         "send_pos "
+         "send_remain pkt_avail send_avail"},
 	{"active_sockets",
-	 "type user database replication state addr port local_addr local_port connect_time request_time wait wait_us "
-	 "close_needed ptr link remote_pid tls application_name prepared_statements id recv_pos pkt_pos pkt_remain send_pos "
-	 "send_remain pkt_avail send_avail"},
-	{"stats_totals",
-	 "database server_assignment_count xact_count query_count bytes_received bytes_sent xact_time query_time wait_time "
-	 "client_parse_count server_parse_count bind_count client_login_count"},
-	{"stats_averages",
-	 "database server_assignment_count xact_count query_count bytes_received bytes_sent xact_time query_time wait_time "
-	 "avg_client_parse_count avg_server_parse_count avg_bind_count avg_client_login_count"},
+         "type user database replication state addr port local_addr local_port connect_time request_time wait wait_us "
+         "close_needed ptr link remote_pid tls application_name prepared_statements id recv_pos pkt_pos pkt_remain "
+         "send_pos "
+         "send_remain pkt_avail send_avail"},
+	{"stats_totals", "database server_assignment_count xact_count query_count bytes_received bytes_sent xact_time "
+                         "query_time wait_time "
+                         "client_parse_count server_parse_count bind_count client_login_count"},
+	{"stats_averages", "database server_assignment_count xact_count query_count bytes_received bytes_sent "
+                           "xact_time query_time wait_time "
+                           "avg_client_parse_count avg_server_parse_count avg_bind_count avg_client_login_count"},
 };
 
 static struct daemon *
@@ -63,10 +68,11 @@ START_TEST(columns_are_those_of_pgbouncer)
 		PGresult *r = PQexec(console, proc_fmt("SHOW %s;", shows[i].what));
 		char columns[2000] = "";
 
-		ck_assert_msg(PQresultStatus(r) == PGRES_TUPLES_OK, "SHOW %s: %s", shows[i].what, PQerrorMessage(console));
+		ck_assert_msg(PQresultStatus(r) == PGRES_TUPLES_OK, "SHOW %s: %s", shows[i].what,
+		              PQerrorMessage(console));
 		for (int c = 0; c < PQnfields(r); c++) {
 			strcat(columns, c > 0 ? " " : ""); /* lint: sized for it */
-			strcat(columns, PQfname(r, c)); /* lint: sized for it */
+			strcat(columns, PQfname(r, c));    /* lint: sized for it */
 		}
 		ck_assert_str_eq(columns, shows[i].columns);
 		ck_assert_msg(PQntuples(r) > 0, "SHOW %s is empty", shows[i].what);
@@ -105,8 +111,9 @@ END_TEST
 static void
 take_notice(void *arg, const PGresult *r)
 {
-	snprintf(arg, 4000, "%s", PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY));
-	strncat(arg, PQresultErrorField(r, PG_DIAG_MESSAGE_DETAIL) ? PQresultErrorField(r, PG_DIAG_MESSAGE_DETAIL) : "", 3000); /* lint: sized for it */
+	const char *detail = PQresultErrorField(r, PG_DIAG_MESSAGE_DETAIL);
+
+	snprintf(arg, 7000, "%s%s", PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY), detail ? detail : "");
 }
 
 START_TEST(help_is_a_notice)
@@ -216,14 +223,14 @@ START_TEST(drivers_can_connect)
 	query_ok(console, "SET client_encoding TO 'UTF8'");
 	query_ok(console, "SET extra_float_digits = 2");
 	query_ok(console, "SET datestyle TO 'ISO'");
-	ck_assert_msg(proc_run(&out, "%s/psql -X -h %s -p %d -U pgbouncer -d pgbouncer -c 'show pools'", proc_pg_bindir(), d->dir,
-			       d->port) == 0,
-		      "%s", out);
+	ck_assert_msg(proc_run(&out, "%s/psql -X -h %s -p %d -U pgbouncer -d pgbouncer -c 'show pools'",
+	                       proc_pg_bindir(), d->dir, d->port) == 0,
+	              "%s", out);
 	query_assert_message(out, "cl_waiting");
 	if (daemon_is_pgweir()) {
-		ck_assert_msg(proc_run(&out, "%s/psql -X -h %s -p %d -U pgbouncer -d pgweir -c 'show pools'", proc_pg_bindir(),
-				       d->dir, d->port) == 0,
-			      "%s", out);
+		ck_assert_msg(proc_run(&out, "%s/psql -X -h %s -p %d -U pgbouncer -d pgweir -c 'show pools'",
+		                       proc_pg_bindir(), d->dir, d->port) == 0,
+		              "%s", out);
 		query_assert_message(out, "cl_waiting");
 	}
 	PQfinish(console);
@@ -253,9 +260,11 @@ END_TEST
 
 START_TEST(access_is_limited)
 {
-	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.settings = "admin_users = app2\nstats_users = app3\n"});
+	struct daemon *d =
+		daemon_start(pg, &(struct daemon_conf){.settings = "admin_users = app2\nstats_users = app3\n"});
 	PGconn *nobody = daemon_try_connect(d, "dbname=pgbouncer user=app");
-	PGconn *stats = daemon_try_connect(d, "dbname=pgbouncer user=app3"), *admin = daemon_try_connect(d, "dbname=pgbouncer user=app2");
+	PGconn *stats = daemon_try_connect(d, "dbname=pgbouncer user=app3"),
+	       *admin = daemon_try_connect(d, "dbname=pgbouncer user=app2");
 
 	ck_assert_int_eq(PQstatus(nobody), CONNECTION_BAD);
 	query_assert_message(PQerrorMessage(nobody), "not allowed");
@@ -294,5 +303,6 @@ START_TEST(config_lists_settings_in_order)
 END_TEST
 
 SUITE_MAIN("console", 30, columns_are_those_of_pgbouncer, proxies, help_is_a_notice, pools_count_what_happens,
-	   stats_count_transactions_and_queries, servers_show_the_real_backend, commands_are_forgiving_and_errors_are_clear,
-	   drivers_can_connect, extended_protocol_is_refused, access_is_limited, config_lists_settings_in_order)
+           stats_count_transactions_and_queries, servers_show_the_real_backend,
+           commands_are_forgiving_and_errors_are_clear, drivers_can_connect, extended_protocol_is_refused,
+           access_is_limited, config_lists_settings_in_order)

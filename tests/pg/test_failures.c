@@ -12,7 +12,8 @@ static void
 terminate(PGconn *direct, long pid)
 {
 	query_ok(direct, "select pg_terminate_backend(%ld)", pid);
-	ck_assert(wait_until(query_int(direct, "select count(*) from pg_stat_activity where pid = %ld", pid) == 0, 5000));
+	ck_assert(
+		wait_until(query_int(direct, "select count(*) from pg_stat_activity where pid = %ld", pid) == 0, 5000));
 }
 
 START_TEST(idle_backend_that_ends_is_replaced_silently)
@@ -41,9 +42,11 @@ START_TEST(serving_backend_that_ends_tells_its_session_only)
 	query_ok(a, "begin");
 	pid = pid_of(a);
 	query_send(a, "select pg_sleep(30)");
-	ck_assert(wait_until(query_int(direct, "select count(*) from pg_stat_activity where pid = %ld and wait_event = 'PgSleep'",
-				       pid) == 1,
-			     5000));
+	ck_assert(
+		wait_until(query_int(direct,
+	                             "select count(*) from pg_stat_activity where pid = %ld and wait_event = 'PgSleep'",
+	                             pid) == 1,
+	                   5000));
 	terminate(direct, pid);
 	ck_assert_str_eq(query_finish(a), "57P01");
 	query_ok(b, "select 1");
@@ -65,7 +68,8 @@ START_TEST(backend_that_ends_between_statements_of_a_transaction)
 	terminate(direct, pid_of(a));
 	query_send(a, "select 1");
 	state = query_finish(a);
-	ck_assert_msg(strcmp(state, "57P01") == 0 || strcmp(state, "08006") == 0, "SQLSTATE %s: %s", state, PQerrorMessage(a));
+	ck_assert_msg(strcmp(state, "57P01") == 0 || strcmp(state, "08006") == 0, "SQLSTATE %s: %s", state,
+	              PQerrorMessage(a));
 	query_ok(b, "select 1");
 	PQfinish(a);
 	PQfinish(b);
@@ -87,9 +91,11 @@ stage(const char *settings)
 {
 	struct staged s = {.server = fake_server_new()};
 
-	s.d = daemon_start(pg, &(struct daemon_conf){.settings = proc_fmt("default_pool_size = 1\nserver_login_retry = 1\n%s",
-									  settings),
-						     .databases = fake_server_databases(s.server)});
+	s.d = daemon_start(pg,
+	                   &(struct daemon_conf){.settings =
+	                                                 proc_fmt("default_pool_size = 1\nserver_login_retry = 1\n%s",
+	                                                          settings),
+	                                         .databases = fake_server_databases(s.server)});
 	s.client = raw_tcp(s.d->port);
 	packet_login(&s.client->out, "app", "app");
 	raw_flush(s.client);
@@ -132,7 +138,8 @@ START_TEST(request_that_may_have_run_is_not_repeated)
 	s.backend = fake_server_accept(s.server, 300, &code);
 	if (s.backend != NULL) { /* a fresh backend is fine, the old request on it is not */
 		fake_server_welcome(s.backend, 1, 2);
-		ck_assert_msg(!raw_wait_message(s.backend, 300) || raw_read(s.backend).type != 'Q', "the request was repeated");
+		ck_assert_msg(!raw_wait_message(s.backend, 300) || raw_read(s.backend).type != 'Q',
+		              "the request was repeated");
 	}
 	unstage(&s);
 }
@@ -266,8 +273,9 @@ sqlstate_told(struct rawconn *c)
 START_TEST(refusal_at_login_reaches_the_waiting_session)
 {
 	struct fake_server *server = fake_server_new();
-	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 1\nserver_login_retry = 1\n",
-								 .databases = fake_server_databases(server)});
+	struct daemon *d =
+		daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 1\nserver_login_retry = 1\n",
+	                                               .databases = fake_server_databases(server)});
 	struct rawconn *client = client_that_waits(d), *backend, *second;
 	uint32_t code;
 
@@ -286,7 +294,7 @@ START_TEST(refusal_at_login_reaches_the_waiting_session)
 					     raw_close(second);
 				     backend != NULL;
 			     }),
-			     5000));
+	                     5000));
 	fake_server_welcome(backend, 1, 2);
 	ck_assert(raw_finish_login(second));
 	raw_query(second, "select 1");
@@ -305,8 +313,9 @@ END_TEST
 START_TEST(unknown_authentication_method_is_an_error)
 {
 	struct fake_server *server = fake_server_new();
-	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 1\nserver_login_retry = 5\n",
-								 .databases = fake_server_databases(server)});
+	struct daemon *d =
+		daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 1\nserver_login_retry = 5\n",
+	                                               .databases = fake_server_databases(server)});
 	struct rawconn *client = client_that_waits(d), *backend;
 	uint32_t code;
 	int n_tries = 0;
@@ -389,20 +398,21 @@ START_TEST(server_killed_under_load_and_restarted)
 	int n_fds;
 
 	victim = cluster_new();
-	d = daemon_start(victim, &(struct daemon_conf){.settings = "default_pool_size = 10\nmax_client_conn = 300\nproxies = 2\n"
-								  "server_login_retry = 1\nquery_wait_timeout = 10\n"});
+	d = daemon_start(victim, &(struct daemon_conf){
+					 .settings = "default_pool_size = 10\nmax_client_conn = 300\nproxies = 2\n"
+						     "server_login_retry = 1\nquery_wait_timeout = 10\n"});
 	conn = daemon_connect(d);
 	query_ok(conn, "select 1");
 	PQfinish(conn);
 	n_fds = proc_n_fds(d->pid);
 	for (int round = 0; round < 2; round++) {
 		crowd = (struct crowd){.port = d->port,
-				       .user = "app",
-				       .database = "app",
-				       .n = 60,
-				       .next = endless,
-				       .tick = kill_server,
-				       .arg = &stop};
+		                       .user = "app",
+		                       .database = "app",
+		                       .n = 60,
+		                       .next = endless,
+		                       .tick = kill_server,
+		                       .arg = &stop};
 		stop = false;
 		ck_assert(crowd_open(&crowd, 20000));
 		kill_at_ms = proc_now_ms() + 300;
@@ -410,15 +420,16 @@ START_TEST(server_killed_under_load_and_restarted)
 		ck_assert_msg(crowd_run(&crowd, 20000), "%zu sessions were left hanging", crowd.n_busy);
 		ck_assert_uint_gt(crowd.n_errors, 0);
 		for (size_t i = 0; i < crowd.n; i++)
-			ck_assert_msg(crowd.clients[i].sqlstate[0] == '\0' || strncmp(crowd.clients[i].sqlstate, "08", 2) == 0 ||
-					      strncmp(crowd.clients[i].sqlstate, "57P0", 4) == 0,
-				      "SQLSTATE %s", crowd.clients[i].sqlstate);
+			ck_assert_msg(crowd.clients[i].sqlstate[0] == '\0' ||
+			                      strncmp(crowd.clients[i].sqlstate, "08", 2) == 0 ||
+			                      strncmp(crowd.clients[i].sqlstate, "57P0", 4) == 0,
+			              "SQLSTATE %s", crowd.clients[i].sqlstate);
 		crowd_close(&crowd);
 		cluster_start(victim);
 		ck_assert(wait_until((conn = daemon_try_connect(d, NULL), PQstatus(conn) == CONNECTION_OK), 10000));
 		ck_assert(wait_until(PQresultStatus(PQexec(conn, "select 1")) == PGRES_TUPLES_OK ||
-					     (PQreset(conn), false),
-				     10000));
+		                             (PQreset(conn), false),
+		                     10000));
 		PQfinish(conn);
 	}
 	ck_assert(wait_until(proc_n_fds(d->pid) <= n_fds + 10, 5000));
@@ -444,10 +455,11 @@ START_TEST(backend_killed_hard)
 	ck_assert_msg(strcmp(state, "08006") == 0 || !daemon_is_pgweir(), "SQLSTATE %s", state);
 	query_send(b, "select 1");
 	state = query_finish(b);
-	ck_assert_msg(strcmp(state, "57P02") == 0 || strcmp(state, "08006") == 0 || !daemon_is_pgweir(), "SQLSTATE %s", state);
+	ck_assert_msg(strcmp(state, "57P02") == 0 || strcmp(state, "08006") == 0 || !daemon_is_pgweir(), "SQLSTATE %s",
+	              state);
 	ck_assert(wait_until((again = daemon_try_connect(d, NULL), PQstatus(again) == CONNECTION_OK) &&
-				     PQresultStatus(PQexec(again, "select 1")) == PGRES_TUPLES_OK,
-			     15000));
+	                             PQresultStatus(PQexec(again, "select 1")) == PGRES_TUPLES_OK,
+	                     15000));
 	PQfinish(a);
 	PQfinish(b);
 	PQfinish(again);
@@ -469,31 +481,33 @@ terminate_one(struct crowd *c)
 {
 	PGconn *direct = c->arg;
 
-	query_ok(direct, "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'app' and application_name <> "
-			 "'direct' order by random() limit 1");
+	query_ok(direct,
+	         "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'app' and application_name <> "
+	         "'direct' order by random() limit 1");
 }
 
 START_TEST(backends_terminated_under_load)
 {
-	struct daemon *d = daemon_start(
-		pg, &(struct daemon_conf){.settings = "default_pool_size = 6\nmax_client_conn = 200\nproxies = 2\n"});
+	struct daemon *d =
+		daemon_start(pg, &(struct daemon_conf){
+					 .settings = "default_pool_size = 6\nmax_client_conn = 200\nproxies = 2\n"});
 	PGconn *direct = cluster_connect(pg, "app"), *conn;
 	struct sampler *sampler = sampler_start(pg, SAMPLE_BACKENDS);
 	struct crowd crowd = {.port = d->port,
-			      .user = "app",
-			      .database = "app",
-			      .n = 40,
-			      .next = many_turns,
-			      .tick = terminate_one,
-			      .arg = direct};
+	                      .user = "app",
+	                      .database = "app",
+	                      .n = 40,
+	                      .next = many_turns,
+	                      .tick = terminate_one,
+	                      .arg = direct};
 
 	ck_assert(crowd_open(&crowd, 20000));
 	ck_assert(crowd_run(&crowd, 30000));
 	for (size_t i = 0; i < crowd.n; i++)
 		ck_assert_msg(crowd.clients[i].n_done == 30 || strcmp(crowd.clients[i].sqlstate, "57P01") == 0 ||
-				      strcmp(crowd.clients[i].sqlstate, "08006") == 0,
-			      "client %zu ended after %u turns with SQLSTATE \"%s\"", i, crowd.clients[i].n_done,
-			      crowd.clients[i].sqlstate);
+		                      strcmp(crowd.clients[i].sqlstate, "08006") == 0,
+		              "client %zu ended after %u turns with SQLSTATE \"%s\"", i, crowd.clients[i].n_done,
+		              crowd.clients[i].sqlstate);
 	ck_assert_int_le(sampler_stop(sampler), 6);
 	crowd_close(&crowd);
 	conn = daemon_connect(d);
@@ -505,9 +519,11 @@ START_TEST(backends_terminated_under_load)
 }
 END_TEST
 
-SUITE_MAIN("failures", 60, idle_backend_that_ends_is_replaced_silently, serving_backend_that_ends_tells_its_session_only,
-	   backend_that_ends_between_statements_of_a_transaction, request_that_may_have_run_is_not_repeated,
-	   last_words_of_a_serving_backend_reach_the_session, last_words_of_an_idle_backend_are_not_delivered,
-	   last_words_behind_the_last_reply_are_not_delivered, notices_of_an_idle_backend_are_not_delivered, garbage_from_a_server_ends_that_backend,
-	   refusal_at_login_reaches_the_waiting_session, unknown_authentication_method_is_an_error, server_down_at_start,
-	   server_killed_under_load_and_restarted, backend_killed_hard, backends_terminated_under_load)
+SUITE_MAIN("failures", 60, idle_backend_that_ends_is_replaced_silently,
+           serving_backend_that_ends_tells_its_session_only, backend_that_ends_between_statements_of_a_transaction,
+           request_that_may_have_run_is_not_repeated, last_words_of_a_serving_backend_reach_the_session,
+           last_words_of_an_idle_backend_are_not_delivered, last_words_behind_the_last_reply_are_not_delivered,
+           notices_of_an_idle_backend_are_not_delivered, garbage_from_a_server_ends_that_backend,
+           refusal_at_login_reaches_the_waiting_session, unknown_authentication_method_is_an_error,
+           server_down_at_start, server_killed_under_load_and_restarted, backend_killed_hard,
+           backends_terminated_under_load)

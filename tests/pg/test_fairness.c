@@ -7,15 +7,15 @@ static void
 check_fifo(int n_proxies)
 {
 	enum { N = 12 };
-	struct daemon *d = daemon_start(
-		pg, &(struct daemon_conf){.settings = proc_fmt("default_pool_size = 1\nproxies = %d\n"
-							       "session_schedule = round-robin\n",
-							       n_proxies)});
+	struct daemon *d =
+		daemon_start(pg, &(struct daemon_conf){.settings = proc_fmt("default_pool_size = 1\nproxies = %d\n"
+	                                                                    "session_schedule = round-robin\n",
+	                                                                    n_proxies)});
 	PGconn *holder = daemon_connect(d), *waiters[N], *direct = cluster_connect(pg, "app");
 	char order[400] = "", wanted[400] = "";
 
 	query_ok(direct, "drop table if exists turns; create table turns (n serial, who int); grant all on turns, "
-			 "turns_n_seq to app");
+	                 "turns_n_seq to app");
 	for (int i = 0; i < N; i++)
 		waiters[i] = daemon_connect(d);
 	query_ok(holder, "begin");
@@ -27,7 +27,8 @@ check_fifo(int n_proxies)
 	query_ok(holder, "commit");
 	for (int i = 0; i < N; i++)
 		ck_assert_str_eq(query_finish(waiters[i]), "00000");
-	snprintf(order, sizeof(order), "%s ", query_text(direct, "select string_agg(who::text, ' ' order by n) from turns"));
+	snprintf(order, sizeof(order), "%s ",
+	         query_text(direct, "select string_agg(who::text, ' ' order by n) from turns"));
 	ck_assert_str_eq(order, wanted);
 	for (int i = 0; i < N; i++)
 		PQfinish(waiters[i]);
@@ -83,17 +84,18 @@ static void
 check_turns(int n_proxies, int pool_size, unsigned max_spread)
 {
 	struct daemon *d = daemon_start(
-		pg, &(struct daemon_conf){.settings = proc_fmt("default_pool_size = %d\nproxies = %d\nmax_client_conn = 200\n"
-							       "session_schedule = round-robin\n",
-							       pool_size, n_proxies)});
+		pg, &(struct daemon_conf){
+			    .settings = proc_fmt("default_pool_size = %d\nproxies = %d\nmax_client_conn = 200\n"
+	                                         "session_schedule = round-robin\n",
+	                                         pool_size, n_proxies)});
 	struct spread spread = {0};
 	struct crowd crowd = {.port = d->port,
-			      .user = "app",
-			      .database = "app",
-			      .n = 60,
-			      .next = take_turn,
-			      .done = measure_spread,
-			      .arg = &spread};
+	                      .user = "app",
+	                      .database = "app",
+	                      .n = 60,
+	                      .next = take_turn,
+	                      .done = measure_spread,
+	                      .arg = &spread};
 
 	ck_assert(crowd_open(&crowd, 20000));
 	ck_assert(crowd_run(&crowd, 40000));
@@ -121,7 +123,7 @@ START_TEST(idle_backend_moves_to_the_proxy_that_needs_it)
 {
 	enum { N = 8 };
 	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 1\nproxies = 4\n"
-									     "session_schedule = round-robin\n"});
+	                                                                      "session_schedule = round-robin\n"});
 	PGconn *conns[N];
 	long pid = 0;
 
@@ -132,7 +134,8 @@ START_TEST(idle_backend_moves_to_the_proxy_that_needs_it)
 			long got;
 
 			query_send(conns[i], "select pg_backend_pid()");
-			ck_assert_msg(wait_until(query_is_done(conns[i]), 5000), "client %d waits for an idle backend", i);
+			ck_assert_msg(wait_until(query_is_done(conns[i]), 5000), "client %d waits for an idle backend",
+			              i);
 			PGresult *r = PQgetResult(conns[i]);
 			got = strtol(PQgetvalue(r, 0, 0), NULL, 10);
 			PQclear(r);
@@ -151,7 +154,7 @@ START_TEST(backends_hogged_idle_by_one_proxy_are_shared)
 {
 	enum { N = 8, POOL = 4 };
 	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 4\nproxies = 2\n"
-									     "session_schedule = round-robin\n"});
+	                                                                      "session_schedule = round-robin\n"});
 	PGconn *conns[N];
 
 	for (int i = 0; i < N; i++)
@@ -174,7 +177,7 @@ END_TEST
 START_TEST(busy_proxy_gives_way_to_an_older_waiter)
 {
 	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 1\nproxies = 2\n"
-									     "session_schedule = round-robin\n"});
+	                                                                      "session_schedule = round-robin\n"});
 	struct rawconn *greedy = raw_login(d->port, "app", "app"), *modest = raw_login(d->port, "app", "app");
 	int n_greedy = 0;
 
@@ -198,6 +201,6 @@ START_TEST(busy_proxy_gives_way_to_an_older_waiter)
 END_TEST
 
 SUITE_MAIN("fairness", 60, waiters_are_served_in_order, waiters_of_several_proxies_are_served_in_order,
-	   nobody_is_passed_over_in_one_proxy, nobody_is_passed_over_in_several_proxies,
-	   idle_backend_moves_to_the_proxy_that_needs_it, backends_hogged_idle_by_one_proxy_are_shared,
-	   busy_proxy_gives_way_to_an_older_waiter)
+           nobody_is_passed_over_in_one_proxy, nobody_is_passed_over_in_several_proxies,
+           idle_backend_moves_to_the_proxy_that_needs_it, backends_hogged_idle_by_one_proxy_are_shared,
+           busy_proxy_gives_way_to_an_older_waiter)

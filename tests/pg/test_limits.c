@@ -20,8 +20,9 @@ static void
 check_exact_pool_size(int n_proxies)
 {
 	struct daemon *d = daemon_start(
-		pg, &(struct daemon_conf){.settings = proc_fmt("default_pool_size = 10\nmax_client_conn = 600\nproxies = %d\n",
-							       n_proxies)});
+		pg, &(struct daemon_conf){
+			    .settings = proc_fmt("default_pool_size = 10\nmax_client_conn = 600\nproxies = %d\n",
+	                                         n_proxies)});
 	struct crowd crowd = {.port = d->port, .user = "app", .database = "app", .n = 500, .next = work_or_stop};
 	struct sampler *sampler = sampler_start(pg, SAMPLE_BACKENDS);
 	long max;
@@ -57,9 +58,10 @@ END_TEST
 /* Backends that end and are replaced all the time: those still closing count. */
 START_TEST(pool_size_is_exact_while_backends_are_replaced)
 {
-	struct daemon *d = daemon_start(
-		pg, &(struct daemon_conf){.settings = "default_pool_size = 4\nmax_client_conn = 200\nproxies = 2\n"
-						      "server_lifetime = 0\n"});
+	struct daemon *d =
+		daemon_start(pg, &(struct daemon_conf){
+					 .settings = "default_pool_size = 4\nmax_client_conn = 200\nproxies = 2\n"
+						     "server_lifetime = 0\n"});
 	struct crowd crowd = {.port = d->port, .user = "app", .database = "app", .n = 20, .next = work_or_stop};
 	struct sampler *sampler = sampler_start(pg, SAMPLE_BACKENDS);
 
@@ -74,9 +76,8 @@ END_TEST
 
 START_TEST(pool_size_per_database_and_user)
 {
-	struct daemon *d = daemon_start(
-		pg, &(struct daemon_conf){.settings = "default_pool_size = 1\n",
-					  .databases = "app = @pg pool_size=2\nother = @pg\n"});
+	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 1\n",
+	                                                          .databases = "app = @pg pool_size=2\nother = @pg\n"});
 	PGconn *a[3], *o[2];
 
 	for (int i = 0; i < 3; i++)
@@ -89,8 +90,8 @@ START_TEST(pool_size_per_database_and_user)
 	query_send(a[2], "select 1");
 	query_send(o[1], "select 1");
 	ck_assert(wait_until(daemon_show(d, "pools", "database", "app", "cl_waiting") == 1 &&
-				     daemon_show(d, "pools", "database", "other", "cl_waiting") == 1,
-			     5000));
+	                             daemon_show(d, "pools", "database", "other", "cl_waiting") == 1,
+	                     5000));
 	query_ok(a[0], "commit");
 	ck_assert_str_eq(query_finish(a[2]), "00000");
 	ck_assert(!query_is_done(o[1]));
@@ -109,8 +110,9 @@ static void
 check_common_limit(const char *setting, const char *user2, const char *database2)
 {
 	struct daemon *d = daemon_start(
-		pg, &(struct daemon_conf){.settings = proc_fmt("default_pool_size = 5\nproxies = 2\nmax_client_conn = 200\n%s = 6\n",
-							       setting)});
+		pg, &(struct daemon_conf){
+			    .settings = proc_fmt("default_pool_size = 5\nproxies = 2\nmax_client_conn = 200\n%s = 6\n",
+	                                         setting)});
 	struct crowd one = {.port = d->port, .user = "app", .database = "app", .n = 30, .next = work_or_stop};
 	struct crowd two = {.port = d->port, .user = user2, .database = database2, .n = 30, .next = work_or_stop};
 	struct sampler *sampler = sampler_start(pg, SAMPLE_BACKENDS);
@@ -141,8 +143,9 @@ END_TEST
 
 START_TEST(reserve_pool_after_its_timeout)
 {
-	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 1\nreserve_pool_size = 1\n"
-									     "reserve_pool_timeout = 0.5\n"});
+	struct daemon *d =
+		daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 1\nreserve_pool_size = 1\n"
+	                                                           "reserve_pool_timeout = 0.5\n"});
 	PGconn *a = daemon_connect(d), *b = daemon_connect(d), *c = daemon_connect(d);
 	int64_t start_ms;
 
@@ -193,7 +196,8 @@ END_TEST
 
 START_TEST(min_pool_size_opens_backends_ahead)
 {
-	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 5\nmin_pool_size = 3\n"});
+	struct daemon *d =
+		daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 5\nmin_pool_size = 3\n"});
 	PGconn *a = daemon_connect(d), *direct = cluster_connect(pg, "postgres");
 
 	query_ok(a, "select 1");
@@ -241,7 +245,8 @@ END_TEST
 /* A backend in steady use is replaced between two transactions, and nobody notices. */
 START_TEST(server_lifetime_replaces_busy_backends)
 {
-	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 1\nserver_lifetime = 1\n"});
+	struct daemon *d =
+		daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 1\nserver_lifetime = 1\n"});
 	PGconn *a = daemon_connect(d);
 	long pid = query_int(a, "select pg_backend_pid()");
 
@@ -260,7 +265,8 @@ END_TEST
 START_TEST(idle_transaction_timeout_ends_and_rolls_back)
 {
 	struct daemon *d =
-		daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 1\nidle_transaction_timeout = 1\n"});
+		daemon_start(pg, &(struct daemon_conf){
+					 .settings = "default_pool_size = 1\nidle_transaction_timeout = 1\n"});
 	PGconn *a = daemon_connect(d), *b = daemon_connect(d), *direct = cluster_connect(pg, "app");
 
 	query_ok(direct, "drop table if exists idle_tx; create table idle_tx (i int); grant all on idle_tx to app");
@@ -322,9 +328,9 @@ START_TEST(server_connect_timeout_gives_up_on_a_silent_server)
 {
 	struct fake_server *server = fake_server_new();
 	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.settings = "server_connect_timeout = 1\n"
-									     "server_login_retry = 1\n"
-									     "query_wait_timeout = 15\n",
-								 .databases = fake_server_databases(server)});
+	                                                                      "server_login_retry = 1\n"
+	                                                                      "query_wait_timeout = 15\n",
+	                                                          .databases = fake_server_databases(server)});
 	struct rawconn *client = raw_tcp(d->port), *backend;
 	uint32_t code;
 
@@ -343,10 +349,10 @@ START_TEST(server_connect_timeout_gives_up_on_a_silent_server)
 END_TEST
 
 SUITE_MAIN("limits", 60, pool_size_is_exact_with_one_proxy, pool_size_is_exact_with_two_proxies,
-	   pool_size_is_exact_with_four_proxies, pool_size_is_exact_while_backends_are_replaced,
-	   pool_size_per_database_and_user, max_db_connections_over_users, max_user_connections_over_databases,
-	   reserve_pool_after_its_timeout, max_client_conn_refuses_with_a_reason, min_pool_size_opens_backends_ahead,
-	   query_wait_timeout_ends_the_waiting_session, server_idle_timeout_closes_idle_backends,
-	   server_lifetime_replaces_busy_backends, idle_transaction_timeout_ends_and_rolls_back,
-	   client_idle_timeout_ends_idle_clients, client_login_timeout_ends_half_open_logins,
-	   server_connect_timeout_gives_up_on_a_silent_server)
+           pool_size_is_exact_with_four_proxies, pool_size_is_exact_while_backends_are_replaced,
+           pool_size_per_database_and_user, max_db_connections_over_users, max_user_connections_over_databases,
+           reserve_pool_after_its_timeout, max_client_conn_refuses_with_a_reason, min_pool_size_opens_backends_ahead,
+           query_wait_timeout_ends_the_waiting_session, server_idle_timeout_closes_idle_backends,
+           server_lifetime_replaces_busy_backends, idle_transaction_timeout_ends_and_rolls_back,
+           client_idle_timeout_ends_idle_clients, client_login_timeout_ends_half_open_logins,
+           server_connect_timeout_gives_up_on_a_silent_server)

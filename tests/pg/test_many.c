@@ -14,7 +14,7 @@ one_query(struct crowd *c, struct crowd_client *client)
 START_TEST(two_thousand_clients)
 {
 	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 16\nproxies = 2\n"
-									     "max_client_conn = 2100\n"});
+	                                                                      "max_client_conn = 2100\n"});
 	struct crowd crowd = {.port = d->port, .user = "app", .database = "app", .n = N_CLIENTS, .next = one_query};
 	PGconn *first = daemon_connect(d);
 	long base_kib, full_kib;
@@ -30,14 +30,14 @@ START_TEST(two_thousand_clients)
 	/* At most 1 KiB for each, and something for what they share. */
 	if (!daemon_is_sanitized())
 		ck_assert_msg(full_kib - base_kib <= N_CLIENTS + 1024, "%d idle clients take %ld KiB", N_CLIENTS,
-			      full_kib - base_kib);
+		              full_kib - base_kib);
 
 	/* Idle clients cost no time. */
 	cpu = proc_cpu_seconds(d->pid);
 	start_ms = proc_now_ms();
 	ck_assert(wait_until(proc_now_ms() - start_ms >= 1000, 5000));
 	ck_assert_msg(proc_cpu_seconds(d->pid) - cpu <= 0.2, "the idle daemon used %.2f s of CPU in one second",
-		      proc_cpu_seconds(d->pid) - cpu);
+	              proc_cpu_seconds(d->pid) - cpu);
 
 	ck_assert_msg(crowd_run(&crowd, 50000), "%zu clients wait", crowd.n_busy);
 	ck_assert_uint_eq(crowd.n_errors, 0);
@@ -48,8 +48,8 @@ START_TEST(two_thousand_clients)
 	ck_assert(wait_until(proc_n_fds(d->pid) <= base_fds + 16, 10000));
 	/* Their memory is given back. */
 	if (!daemon_is_sanitized())
-		ck_assert_msg(wait_until(proc_rss_kib(d->pid) - base_kib <= 1024, 5000), "%ld KiB stay when they have gone",
-			      proc_rss_kib(d->pid) - base_kib);
+		ck_assert_msg(wait_until(proc_rss_kib(d->pid) - base_kib <= 1024, 5000),
+		              "%ld KiB stay when they have gone", proc_rss_kib(d->pid) - base_kib);
 	query_ok(first, "select 1");
 	PQfinish(first);
 	daemon_stop(d);
@@ -60,7 +60,7 @@ END_TEST
 START_TEST(many_short_sessions)
 {
 	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 4\nproxies = 2\n"
-									     "max_client_conn = 300\n"});
+	                                                                      "max_client_conn = 300\n"});
 	long base_kib = 0;
 	int base_fds = 0;
 
@@ -78,8 +78,8 @@ START_TEST(many_short_sessions)
 		}
 	}
 	ck_assert(wait_until(proc_n_fds(d->pid) <= base_fds + 2, 5000));
-	ck_assert_msg(proc_rss_kib(d->pid) - base_kib <= 1024 * (daemon_is_sanitized() ? 32 : 1), "%ld KiB more after 1000 sessions",
-		      proc_rss_kib(d->pid) - base_kib);
+	ck_assert_msg(proc_rss_kib(d->pid) - base_kib <= 1024 * (daemon_is_sanitized() ? 32 : 1),
+	              "%ld KiB more after 1000 sessions", proc_rss_kib(d->pid) - base_kib);
 	daemon_stop(d);
 }
 END_TEST

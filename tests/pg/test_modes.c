@@ -73,8 +73,8 @@ END_TEST
 
 START_TEST(session_mode_keeps_the_backend_until_the_client_leaves)
 {
-	struct daemon *d = daemon_start(
-		pg, &(struct daemon_conf){.settings = "pool_mode = session\ndefault_pool_size = 1\n"});
+	struct daemon *d =
+		daemon_start(pg, &(struct daemon_conf){.settings = "pool_mode = session\ndefault_pool_size = 1\n"});
 	PGconn *a = daemon_connect(d), *b;
 	long pid = backend_pid(a);
 
@@ -104,9 +104,9 @@ n_resets(PGconn *direct)
 
 START_TEST(server_reset_query_is_the_configured_one)
 {
-	struct daemon *d = daemon_start(
-		pg, &(struct daemon_conf){.settings = "pool_mode = session\ndefault_pool_size = 1\n"
-						      "server_reset_query = select nextval('resets')\n"});
+	struct daemon *d =
+		daemon_start(pg, &(struct daemon_conf){.settings = "pool_mode = session\ndefault_pool_size = 1\n"
+	                                                           "server_reset_query = select nextval('resets')\n"});
 	PGconn *direct = cluster_connect(pg, "app"), *a;
 	long n;
 
@@ -126,9 +126,10 @@ END_TEST
 /* Without server_reset_query_always, transaction pooling never runs it. */
 START_TEST(no_reset_query_in_transaction_mode)
 {
-	struct daemon *d = daemon_start(
-		pg, &(struct daemon_conf){.settings = "default_pool_size = 1\n"
-						      "server_reset_query = select pg_advisory_lock(4712)\n"});
+	struct daemon *d =
+		daemon_start(pg,
+	                     &(struct daemon_conf){.settings = "default_pool_size = 1\n"
+	                                                       "server_reset_query = select pg_advisory_lock(4712)\n"});
 	PGconn *a = daemon_connect(d), *direct = cluster_connect(pg, "app");
 
 	query_ok(a, "select 1");
@@ -136,8 +137,9 @@ START_TEST(no_reset_query_in_transaction_mode)
 	ck_assert(wait_until(daemon_show(d, "pools", "database", "app", "cl_active") == 0, 5000));
 	a = daemon_connect(d);
 	query_ok(a, "select 2");
-	ck_assert_int_eq(query_int(direct, "select count(*) from pg_locks where locktype = 'advisory' and objid = 4712"),
-			 0);
+	ck_assert_int_eq(query_int(direct,
+	                           "select count(*) from pg_locks where locktype = 'advisory' and objid = 4712"),
+	                 0);
 	PQfinish(a);
 	PQfinish(direct);
 	daemon_stop(d);
@@ -146,8 +148,8 @@ END_TEST
 
 START_TEST(statement_mode_refuses_transaction_blocks)
 {
-	struct daemon *d = daemon_start(
-		pg, &(struct daemon_conf){.settings = "pool_mode = statement\ndefault_pool_size = 1\n"});
+	struct daemon *d =
+		daemon_start(pg, &(struct daemon_conf){.settings = "pool_mode = statement\ndefault_pool_size = 1\n"});
 	PGconn *a = daemon_connect(d), *b = daemon_connect(d), *direct = cluster_connect(pg, "app");
 
 	ck_assert_int_eq(query_int(a, "select 7"), 7);
@@ -158,9 +160,10 @@ START_TEST(statement_mode_refuses_transaction_blocks)
 	query_assert_message(PQerrorMessage(a), "transaction blocks not allowed in statement pooling mode");
 	ck_assert_int_eq(PQstatus(a), CONNECTION_BAD);
 	ck_assert_int_eq(query_int(b, "select 9"), 9);
-	ck_assert(wait_until(query_int(direct, "select count(*) from pg_stat_activity where usename = 'app' and state like "
-					       "'idle in transaction%%'") == 0,
-			     5000));
+	ck_assert(wait_until(query_int(direct,
+	                               "select count(*) from pg_stat_activity where usename = 'app' and state like "
+	                               "'idle in transaction%%'") == 0,
+	                     5000));
 	PQfinish(a);
 	PQfinish(b);
 	PQfinish(direct);
@@ -170,11 +173,11 @@ END_TEST
 
 START_TEST(mode_per_database)
 {
-	struct daemon *d = daemon_start(
-		pg, &(struct daemon_conf){.settings = "pool_mode = session\ndefault_pool_size = 1\n",
-					  .databases = "app = @pg\n"
-						       "tx = @pg dbname=app pool_mode=transaction\n"
-						       "st = @pg dbname=app pool_mode=statement\n"});
+	struct daemon *d =
+		daemon_start(pg, &(struct daemon_conf){.settings = "pool_mode = session\ndefault_pool_size = 1\n",
+	                                               .databases = "app = @pg\n"
+	                                                            "tx = @pg dbname=app pool_mode=transaction\n"
+	                                                            "st = @pg dbname=app pool_mode=statement\n"});
 	PGconn *a = daemon_try_connect(d, "dbname=tx"), *b = daemon_try_connect(d, "dbname=tx"), *st, *s;
 
 	ck_assert_int_eq(backend_pid(a), backend_pid(b));
@@ -195,9 +198,10 @@ END_TEST
 
 START_TEST(mode_per_user)
 {
-	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.settings = "pool_mode = session\ndefault_pool_size = 1\n",
-								 .users = "app2 = pool_mode=transaction\n"
-									  "app3 = pool_mode=statement\n"});
+	struct daemon *d =
+		daemon_start(pg, &(struct daemon_conf){.settings = "pool_mode = session\ndefault_pool_size = 1\n",
+	                                               .users = "app2 = pool_mode=transaction\n"
+	                                                        "app3 = pool_mode=statement\n"});
 	PGconn *a = daemon_try_connect(d, "user=app2"), *b = daemon_try_connect(d, "user=app2");
 	PGconn *st = daemon_try_connect(d, "user=app3"), *s1 = daemon_connect(d), *s2 = daemon_connect(d);
 
@@ -222,9 +226,11 @@ END_TEST
 /* dbname, forced user and connect_query of a [databases] line. */
 START_TEST(database_entry_maps_name_and_user)
 {
-	struct daemon *d = daemon_start(
-		pg, &(struct daemon_conf){.databases = "alias = @pg dbname=other user=app2 pool_size=1 "
-						       "connect_query='set application_name to ''from connect_query'''\n"});
+	struct daemon *d =
+		daemon_start(pg,
+	                     &(struct daemon_conf){
+				     .databases = "alias = @pg dbname=other user=app2 pool_size=1 "
+						  "connect_query='set application_name to ''from connect_query'''\n"});
 	PGconn *a = daemon_try_connect(d, "dbname=alias");
 
 	ck_assert_msg(PQstatus(a) == CONNECTION_OK, "%s", PQerrorMessage(a));
@@ -248,7 +254,7 @@ START_TEST(unknown_database_is_refused)
 END_TEST
 
 SUITE_MAIN("modes", 30, transaction_mode_shares_one_backend, failed_transaction_keeps_its_backend,
-	   chained_transaction_keeps_its_backend, session_mode_keeps_the_backend_until_the_client_leaves,
-	   server_reset_query_is_the_configured_one, no_reset_query_in_transaction_mode,
-	   statement_mode_refuses_transaction_blocks, mode_per_database, mode_per_user, database_entry_maps_name_and_user,
-	   unknown_database_is_refused)
+           chained_transaction_keeps_its_backend, session_mode_keeps_the_backend_until_the_client_leaves,
+           server_reset_query_is_the_configured_one, no_reset_query_in_transaction_mode,
+           statement_mode_refuses_transaction_blocks, mode_per_database, mode_per_user,
+           database_entry_maps_name_and_user, unknown_database_is_refused)

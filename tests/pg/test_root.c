@@ -11,9 +11,10 @@ static void
 write_ini(const char *more)
 {
 	ini = proc_fmt("%s/root.ini", proc_tmpdir());
-	proc_write_file(ini, proc_fmt("[databases]\n* = host=127.0.0.1 port=1\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
-				      "listen_port = %d\nunix_socket_dir =\nauth_type = any\nadmin_users = postgres\n%s",
-				      proc_free_port(), more));
+	proc_write_file(ini,
+	                proc_fmt("[databases]\n* = host=127.0.0.1 port=1\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
+	                         "listen_port = %d\nunix_socket_dir =\nauth_type = any\nadmin_users = postgres\n%s",
+	                         proc_free_port(), more));
 }
 
 START_TEST(root_without_user_is_refused)
@@ -57,8 +58,8 @@ START_TEST(root_becomes_the_user)
 	ck_assert_ptr_nonnull(nobody);
 	wanted = proc_fmt("Uid:\t%d\t%d\t%d\t%d", nobody->pw_uid, nobody->pw_uid, nobody->pw_uid, nobody->pw_uid);
 	pid = proc_spawn(log, SIGKILL, (char *[]){(char *)proc_daemon_path(), ini, NULL});
-	ck_assert_msg(wait_until(strstr(proc_read_file(proc_fmt("/proc/%d/status", (int)pid)), wanted) != NULL, 5000), "%s",
-		      proc_read_file(log));
+	ck_assert_msg(wait_until(strstr(proc_read_file(proc_fmt("/proc/%d/status", (int)pid)), wanted) != NULL, 5000),
+	              "%s", proc_read_file(log));
 	proc_kill(pid, SIGTERM);
 	ck_assert_int_ge(proc_wait(pid, 10000), 0);
 }

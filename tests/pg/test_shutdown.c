@@ -28,7 +28,7 @@ START_TEST(int_waits_for_transactions)
 	PGconn *a = daemon_connect(d), *idle = daemon_connect(d), *direct = cluster_connect(pg, "app");
 
 	query_ok(direct, "set client_min_messages = warning; drop table if exists shut; create table shut (i int); "
-			 "grant all on shut to app");
+	                 "grant all on shut to app");
 	query_ok(idle, "select 1");
 	query_ok(a, "begin; insert into shut values (1)");
 	proc_kill(d->pid, SIGINT);
@@ -50,9 +50,10 @@ START_TEST(int_lets_a_running_statement_finish)
 	PGconn *a = daemon_connect(d), *direct = cluster_connect(pg, "app");
 
 	query_send(a, "select pg_sleep(0.7), 'int-running'");
-	ck_assert(wait_until(query_int(direct, "select count(*) from pg_stat_activity where query like '%%int-running%%' and "
-					       "wait_event = 'PgSleep'") == 1,
-			     5000));
+	ck_assert(wait_until(query_int(direct,
+	                               "select count(*) from pg_stat_activity where query like '%%int-running%%' and "
+	                               "wait_event = 'PgSleep'") == 1,
+	                     5000));
 	proc_kill(d->pid, SIGINT);
 	ck_assert_str_eq(query_finish(a), "00000");
 	assert_exit(d, 10000);
@@ -169,7 +170,7 @@ START_TEST(stale_socket_is_replaced)
 	proc_kill(d->pid, SIGKILL);
 	ck_assert(daemon_ended(d, 5000));
 	d->pid = proc_spawn(proc_fmt("%s/stderr", d->dir), SIGKILL,
-			    (char *[]){(char *)proc_daemon_path(), "-q", daemon_ini_path(d), NULL});
+	                    (char *[]){(char *)proc_daemon_path(), "-q", daemon_ini_path(d), NULL});
 	d->exit_code = -1;
 	ck_assert(wait_until(!is_refused(d) || daemon_ended(d, 0), 5000));
 	daemon_stop(d);
@@ -234,12 +235,14 @@ START_TEST(check_accepts_a_good_file)
 
 	if (!daemon_is_pgweir())
 		return;
-	ck_assert_msg(check_ini("[databases]\napp = host=127.0.0.1\n[pgweir]\nlisten_port = 6543\nproxies = 2\n", &out) == 0, "%s",
-		      out);
-	ck_assert_msg(check_ini("; comment\n[databases]\n* = host=127.0.0.1 port=5432\n[pgbouncer]\n pool_mode=transaction\n"
-				"pool_mode = session\nauth_type = any\n",
-				&out) == 0,
-		      "%s", out);
+	ck_assert_msg(check_ini("[databases]\napp = host=127.0.0.1\n[pgweir]\nlisten_port = 6543\nproxies = 2\n",
+	                        &out) == 0,
+	              "%s", out);
+	ck_assert_msg(
+		check_ini("; comment\n[databases]\n* = host=127.0.0.1 port=5432\n[pgbouncer]\n pool_mode=transaction\n"
+	                  "pool_mode = session\nauth_type = any\n",
+	                  &out) == 0,
+		"%s", out);
 }
 END_TEST
 
@@ -293,10 +296,12 @@ START_TEST(conninfo_in_place_of_a_file)
 	snprintf(d.dir, sizeof(d.dir), "%s/conninfo", proc_tmpdir());
 	ck_assert_int_eq(mkdir(d.dir, 0755), 0);
 	/* It listens where a pgbouncer with defaults would: port 6432 may be taken here. */
-	d.pid = proc_spawn(proc_fmt("%s/stderr", d.dir), SIGKILL, (char *[]){(char *)proc_daemon_path(), conninfo, NULL});
-	ck_assert(wait_until((conn = PQconnectdb("host=/tmp port=6432 user=app dbname=app"), PQstatus(conn) == CONNECTION_OK) ||
-				     daemon_ended(&d, 0),
-			     5000));
+	d.pid = proc_spawn(proc_fmt("%s/stderr", d.dir), SIGKILL,
+	                   (char *[]){(char *)proc_daemon_path(), conninfo, NULL});
+	ck_assert(wait_until((conn = PQconnectdb("host=/tmp port=6432 user=app dbname=app"),
+	                      PQstatus(conn) == CONNECTION_OK) ||
+	                             daemon_ended(&d, 0),
+	                     5000));
 	if (d.exit_code >= 0)
 		query_assert_message(daemon_log(&d), "6432"); /* in use: it says so */
 	else
@@ -308,6 +313,7 @@ START_TEST(conninfo_in_place_of_a_file)
 END_TEST
 
 SUITE_MAIN("shutdown", 60, int_waits_for_transactions, int_lets_a_running_statement_finish, term_waits_for_clients,
-	   term_is_bounded_by_shutdown_timeout, second_signal_is_at_once, quit_is_at_once, pidfile_is_written_and_removed,
-	   unix_socket_is_removed, stale_socket_is_replaced, daemonizes_with_d, version_and_help, check_accepts_a_good_file,
-	   check_points_at_mistakes, missing_files_are_named, conninfo_in_place_of_a_file)
+           term_is_bounded_by_shutdown_timeout, second_signal_is_at_once, quit_is_at_once,
+           pidfile_is_written_and_removed, unix_socket_is_removed, stale_socket_is_replaced, daemonizes_with_d,
+           version_and_help, check_accepts_a_good_file, check_points_at_mistakes, missing_files_are_named,
+           conninfo_in_place_of_a_file)

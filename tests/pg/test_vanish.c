@@ -12,21 +12,23 @@ static void
 make_table(PGconn *direct)
 {
 	query_ok(direct, "set client_min_messages = warning; drop table if exists vanish; create table vanish (i int); "
-			 "grant all on vanish to app");
+	                 "grant all on vanish to app");
 }
 
 static bool
 is_active(PGconn *direct, const char *mark)
 {
-	return query_int(direct, "select count(*) from pg_stat_activity where query like '%%%s%%' and state = 'active' and "
-				 "pid <> pg_backend_pid()",
-			 mark) > 0;
+	return query_int(direct,
+	                 "select count(*) from pg_stat_activity where query like '%%%s%%' and state = 'active' and "
+	                 "pid <> pg_backend_pid()",
+	                 mark) > 0;
 }
 
 static bool
 nothing_is_open(PGconn *direct)
 {
-	return query_int(direct, "select count(*) from pg_stat_activity where usename = 'app' and state <> 'idle'") == 0;
+	return query_int(direct, "select count(*) from pg_stat_activity where usename = 'app' and state <> 'idle'") ==
+	       0;
 }
 
 static long
@@ -181,7 +183,7 @@ START_TEST(half_read_result_does_not_block_the_backend)
 		struct rawconn *a = raw_login(d->port, "app", "app");
 
 		raw_query(a, i == 0 ? "copy (select repeat('x', 1000) from generate_series(1, 200000)) to stdout"
-				    : "select repeat('x', 1000) from generate_series(1, 200000)");
+		                    : "select repeat('x', 1000) from generate_series(1, 200000)");
 		raw_read_type(a, i == 0 ? 'd' : 'D');
 		raw_close(a);
 		pid_of_next(d);
@@ -238,7 +240,7 @@ static const char *
 restless_next(struct crowd *c, struct crowd_client *client)
 {
 	static const char *const statements[] = {"begin", "insert into vanish values (1)", "select pg_sleep(0.001)",
-						 "select repeat('x', 100000)"};
+	                                         "select repeat('x', 100000)"};
 	static unsigned seed = 7;
 
 	if (client->n_done >= 6)
@@ -262,18 +264,19 @@ restless_tick(struct crowd *c)
 
 START_TEST(many_clients_vanish_at_random)
 {
-	struct daemon *d = daemon_start(
-		pg, &(struct daemon_conf){.settings = "default_pool_size = 4\nproxies = 2\nmax_client_conn = 200\n"});
+	struct daemon *d =
+		daemon_start(pg, &(struct daemon_conf){
+					 .settings = "default_pool_size = 4\nproxies = 2\nmax_client_conn = 200\n"});
 	PGconn *direct = cluster_connect(pg, "app");
 
 	make_table(direct);
 	for (int round = 0; round < 3; round++) {
 		struct crowd crowd = {.port = d->port,
-				      .user = "app",
-				      .database = "app",
-				      .n = 60,
-				      .next = restless_next,
-				      .tick = restless_tick};
+		                      .user = "app",
+		                      .database = "app",
+		                      .n = 60,
+		                      .next = restless_next,
+		                      .tick = restless_tick};
 
 		ck_assert(crowd_open(&crowd, 20000));
 		/* Those left in a transaction hold their backends: the others may wait in vain. */
@@ -291,6 +294,6 @@ START_TEST(many_clients_vanish_at_random)
 END_TEST
 
 SUITE_MAIN("vanish", 60, idle_client_is_forgotten, open_transaction_is_rolled_back_and_the_backend_reused,
-	   failed_transaction_is_rolled_back_and_the_backend_reused, running_statement_of_a_transaction_is_cancelled,
-	   autocommit_statement_finishes, waiting_client_leaves_the_queue, half_read_result_does_not_block_the_backend,
-	   half_a_copy_in_leaves_nothing, half_a_message_is_dropped, many_clients_vanish_at_random)
+           failed_transaction_is_rolled_back_and_the_backend_reused, running_statement_of_a_transaction_is_cancelled,
+           autocommit_statement_finishes, waiting_client_leaves_the_queue, half_read_result_does_not_block_the_backend,
+           half_a_copy_in_leaves_nothing, half_a_message_is_dropped, many_clients_vanish_at_random)

@@ -8,8 +8,8 @@ static struct daemon *
 start(void)
 {
 	return daemon_start(pg, &(struct daemon_conf){.settings = proc_fmt("default_pool_size = %d\nproxies = 2\n"
-									   "max_client_conn = 1200\n",
-									   LIMIT)});
+	                                                                   "max_client_conn = 1200\n",
+	                                                                   LIMIT)});
 }
 
 static char *
@@ -56,8 +56,10 @@ START_TEST(pgbench_tpcb_keeps_the_books)
 		/* Named statements keep their backend for now: no more clients than backends then. */
 		run_pgbench(d, proc_fmt("-c %d -j 2 -t 10 -M %s", i == 2 ? LIMIT : 64, protocols[i]));
 	ck_assert_int_eq(query_int(direct, "select count(*) from pgbench_history"), (64 + 64 + LIMIT) * 10);
-	ck_assert_str_eq(query_text(direct, "select sum(abalance) = (select sum(delta) from pgbench_history) from pgbench_accounts"),
-			 "t");
+	ck_assert_str_eq(
+		query_text(direct,
+	                   "select sum(abalance) = (select sum(delta) from pgbench_history) from pgbench_accounts"),
+		"t");
 	ck_assert_int_le(sampler_stop(sampler), LIMIT);
 	PQfinish(direct);
 	daemon_stop(d);
@@ -85,18 +87,21 @@ START_TEST(dump_and_restore)
 	PGconn *direct = cluster_connect(pg, "app");
 
 	init_pgbench(d, 1);
-	query_ok(direct, "create table odd (i int, b bytea, t text); insert into odd select i, decode(lpad(to_hex(i), 8, '0'), 'hex'), "
-			 "repeat(chr(i %% 500 + 200), i %% 90) from generate_series(1, 2000) i; alter table odd owner to app");
+	query_ok(direct,
+	         "create table odd (i int, b bytea, t text); insert into odd select i, decode(lpad(to_hex(i), 8, '0'), "
+	         "'hex'), "
+	         "repeat(chr(i %% 500 + 200), i %% 90) from generate_series(1, 2000) i; alter table odd owner to app");
 	PQfinish(direct);
 	direct = cluster_connect(pg, "other");
 	must_run(proc_fmt("{ %s || touch %s/dump-failed; } | %s && test ! -e %s/dump-failed", tool(d, "pg_dump", "app"),
-			  proc_tmpdir(), tool(d, "psql", "-X -q -v ON_ERROR_STOP=1 -1 other"), proc_tmpdir()));
+	                  proc_tmpdir(), tool(d, "psql", "-X -q -v ON_ERROR_STOP=1 -1 other"), proc_tmpdir()));
 	ck_assert_int_eq(query_int(direct, "select count(*) from pgbench_accounts"), 100000);
 	PQfinish(direct);
 	/* pg_dump prepares statements by SQL and leaves them: through the daemon one dump is enough. */
-	must_run(proc_fmt("cd %s && for db in app other; do %s/pg_dump -h %s -p %d -U app $db | "
-			  "sed '/^.restrict\\|^.unrestrict/d' > $db.sql; done && test -s app.sql && cmp app.sql other.sql",
-			  proc_tmpdir(), proc_pg_bindir(), pg->dir, pg->port));
+	must_run(proc_fmt(
+		"cd %s && for db in app other; do %s/pg_dump -h %s -p %d -U app $db | "
+		"sed '/^.restrict\\|^.unrestrict/d' > $db.sql; done && test -s app.sql && cmp app.sql other.sql",
+		proc_tmpdir(), proc_pg_bindir(), pg->dir, pg->port));
 	daemon_stop(d);
 }
 END_TEST
@@ -107,20 +112,20 @@ START_TEST(psql_feels_at_home)
 	char *script = proc_fmt("%s/psql.sql", proc_tmpdir()), *out;
 
 	proc_write_file(script, "\\set ON_ERROR_STOP 1\n"
-				"\\l\n"
-				"\\dt\n"
-				"begin;\n"
-				"create table via_psql (i int, t text);\n"
-				"\\copy via_psql from stdin\n"
-				"1\tone\n"
-				"2\ttwo\n"
-				"\\.\n"
-				"\\copy (select * from via_psql order by i) to stdout\n"
-				"select i, t from via_psql \\gdesc\n"
-				"\\set FETCH_COUNT 1\n"
-				"select * from via_psql;\n"
-				"rollback;\n"
-				"select 'the end';\n");
+	                        "\\l\n"
+	                        "\\dt\n"
+	                        "begin;\n"
+	                        "create table via_psql (i int, t text);\n"
+	                        "\\copy via_psql from stdin\n"
+	                        "1\tone\n"
+	                        "2\ttwo\n"
+	                        "\\.\n"
+	                        "\\copy (select * from via_psql order by i) to stdout\n"
+	                        "select i, t from via_psql \\gdesc\n"
+	                        "\\set FETCH_COUNT 1\n"
+	                        "select * from via_psql;\n"
+	                        "rollback;\n"
+	                        "select 'the end';\n");
 	out = must_run(tool(d, "psql", proc_fmt("-X -f %s app", script)));
 	query_assert_message(out, "2\ttwo");
 	query_assert_message(out, "the end");
@@ -129,4 +134,4 @@ START_TEST(psql_feels_at_home)
 END_TEST
 
 SUITE_MAIN("workload", 120, pgbench_tpcb_keeps_the_books, pgbench_select_only_with_many_clients, dump_and_restore,
-	   psql_feels_at_home)
+           psql_feels_at_home)

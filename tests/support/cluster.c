@@ -69,7 +69,7 @@ make_template(const char *data)
 {
 	char *out, *sql = proc_fmt("%s/bootstrap.sql", proc_tmpdir());
 	int rc = proc_run(&out, "%s/initdb -D %s -U postgres -A trust -E UTF8 --locale=C --no-sync --wal-segsize=4",
-			  proc_pg_bindir(), data);
+	                  proc_pg_bindir(), data);
 
 	must_run("initdb", rc, out);
 	append_file(proc_fmt("%s/postgresql.conf", data), server_conf);
@@ -176,8 +176,8 @@ cluster_kill_all(struct cluster *c)
 PGconn *
 cluster_connect(const struct cluster *c, const char *database)
 {
-	PGconn *conn = PQconnectdb(proc_fmt("host=%s port=%d user=postgres dbname=%s application_name=direct", c->dir,
-					    c->port, database));
+	PGconn *conn = PQconnectdb(
+		proc_fmt("host=%s port=%d user=postgres dbname=%s application_name=direct", c->dir, c->port, database));
 
 	if (PQstatus(conn) != CONNECTION_OK)
 		proc_die("direct connection: %s", PQerrorMessage(conn));

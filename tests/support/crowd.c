@@ -27,10 +27,10 @@ static void
 set_state(struct crowd *c, struct crowd_client *client, enum crowd_state state)
 {
 	size_t *const counters[] = {[CROWD_NEW] = NULL,
-				    [CROWD_LOGIN] = &c->n_login,
-				    [CROWD_READY] = &c->n_ready,
-				    [CROWD_BUSY] = &c->n_busy,
-				    [CROWD_GONE] = &c->n_gone};
+	                            [CROWD_LOGIN] = &c->n_login,
+	                            [CROWD_READY] = &c->n_ready,
+	                            [CROWD_BUSY] = &c->n_busy,
+	                            [CROWD_GONE] = &c->n_gone};
 
 	if (counters[client->state] != NULL)
 		--*counters[client->state];
@@ -65,8 +65,9 @@ send_packet(struct crowd *c, struct crowd_client *client, struct packet *p)
 static void
 start_login(struct crowd *c, struct crowd_client *client)
 {
-	struct sockaddr_in in = {
-		.sin_family = AF_INET, .sin_port = htons(c->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in in = {.sin_family = AF_INET,
+	                         .sin_port = htons(c->port),
+	                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = client};
 	struct packet p = {0};
 	int one = 1;

@@ -18,10 +18,10 @@ struct crowd_client {
 	size_t index;
 	enum crowd_state state;
 	int fd;
-	char status;        /* of the last ReadyForQuery */
-	char sqlstate[6];   /* of the last error; "" when the last statement had none */
-	char value[64];     /* first column of the statement's last row */
-	unsigned n_done;    /* statements answered */
+	char status;      /* of the last ReadyForQuery */
+	char sqlstate[6]; /* of the last error; "" when the last statement had none */
+	char value[64];   /* first column of the statement's last row */
+	unsigned n_done;  /* statements answered */
 	unsigned n_errors;
 	int64_t sent_us, wait_us, max_wait_us, total_wait_us; /* from sending a statement to its ReadyForQuery */
 	uint32_t cancel_pid, cancel_key;

@@ -87,20 +87,21 @@ write_ini(const struct daemon *d, const struct cluster *pg, const struct daemon_
 		write_lines(f, conf->users, pg);
 	}
 	fprintf(f,
-		"[pgbouncer]\n"
-		"listen_addr = 127.0.0.1\n"
-		"listen_port = %d\n"
-		"unix_socket_dir = %s\n"
-		"listen_backlog = 2048\n"
-		"logfile = %s/daemon.log\n"
-		"auth_type = trust\n"
-		"auth_file = %s/userlist.txt\n"
-		"admin_users = postgres\n"
-		"pool_mode = transaction\n",
-		d->port, d->dir, d->dir, d->dir);
+	        "[pgbouncer]\n"
+	        "listen_addr = 127.0.0.1\n"
+	        "listen_port = %d\n"
+	        "unix_socket_dir = %s\n"
+	        "listen_backlog = 2048\n"
+	        "logfile = %s/daemon.log\n"
+	        "auth_type = trust\n"
+	        "auth_file = %s/userlist.txt\n"
+	        "admin_users = postgres\n"
+	        "pool_mode = transaction\n",
+	        d->port, d->dir, d->dir, d->dir);
 	write_lines(f, conf->settings, pg);
 	fclose(f);
-	proc_write_file(proc_fmt("%s/userlist.txt", d->dir), conf->userlist != NULL ? conf->userlist : default_userlist);
+	proc_write_file(proc_fmt("%s/userlist.txt", d->dir),
+	                conf->userlist != NULL ? conf->userlist : default_userlist);
 }
 
 char *
@@ -145,11 +146,11 @@ daemon_start(const struct cluster *pg, const struct daemon_conf *conf)
 	d->exit_code = -1;
 	write_ini(d, pg, conf);
 	d->pid = proc_spawn(proc_fmt("%s/stderr", d->dir), SIGKILL,
-			    (char *[]){(char *)proc_daemon_path(), "-q", daemon_ini_path(d), NULL});
+	                    (char *[]){(char *)proc_daemon_path(), "-q", daemon_ini_path(d), NULL});
 	wait_until(daemon_ended(d, 0) || is_answering(d), 10000);
 	if (!conf->may_not_start)
 		ck_assert_msg(d->exit_code == -1 && is_answering(d), "the daemon does not start (exit code %d):\n%s",
-			      d->exit_code, daemon_log_tail(d));
+		              d->exit_code, daemon_log_tail(d));
 	return d;
 }
 
@@ -249,7 +250,7 @@ daemon_try_connect(const struct daemon *d, const char *extra)
 {
 	/* Later words win, so extra may name another user, database or host. */
 	return PQconnectdb(proc_fmt("host=127.0.0.1 port=%d user=app dbname=app password=secret %s", d->port,
-				    extra != NULL ? extra : ""));
+	                            extra != NULL ? extra : ""));
 }
 
 PGconn *
@@ -276,7 +277,7 @@ show(const struct daemon *d, PGconn *conn, const char *what)
 	PGresult *r = PQexec(conn, proc_fmt("SHOW %s", what));
 
 	ck_assert_msg(PQresultStatus(r) == PGRES_TUPLES_OK, "SHOW %s: %s\n%s", what, PQerrorMessage(conn),
-		      PQstatus(conn) == CONNECTION_OK ? "" : daemon_log_tail(d));
+	              PQstatus(conn) == CONNECTION_OK ? "" : daemon_log_tail(d));
 	return r;
 }
 

@@ -271,10 +271,9 @@ become_unprivileged(void)
 static void
 clean_environment(void)
 {
-	static const char *const names[] = {"PGHOST",	  "PGPORT",	 "PGUSER",    "PGDATABASE",
-					    "PGPASSWORD", "PGOPTIONS",	 "PGSSLMODE", "PGSERVICE",
-					    "PGPASSFILE", "PGAPPNAME",	 "PGTZ",      "PGDATESTYLE",
-					    "PGHOSTADDR", "PGCLIENTENCODING"};
+	static const char *const names[] = {"PGHOST",    "PGPORT",      "PGUSER",     "PGDATABASE",      "PGPASSWORD",
+	                                    "PGOPTIONS", "PGSSLMODE",   "PGSERVICE",  "PGPASSFILE",      "PGAPPNAME",
+	                                    "PGTZ",      "PGDATESTYLE", "PGHOSTADDR", "PGCLIENTENCODING"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unsetenv(names[i]);
@@ -451,11 +450,13 @@ static bool
 reserve_port(uint16_t port)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
-	struct sockaddr_in in = {
-		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in in = {.sin_family = AF_INET,
+	                         .sin_port = htons(port),
+	                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int lock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), probe = -1, one = 1;
 	int len = snprintf(un.sun_path + 1, sizeof(un.sun_path) - 1, "weir-test-port-%d", port);
-	bool ok = bind(lock, (struct sockaddr *)&un, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) == 0;
+	bool ok = bind(lock, (struct sockaddr *)&un,
+	               (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) == 0;
 
 	if (ok) {
 		probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -528,8 +529,8 @@ proc_cpu_seconds(pid_t pid)
 	char *fields = stat_fields(pid);
 	unsigned long user_ticks = 0, system_ticks = 0;
 
-	if (fields == NULL || sscanf(fields, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user_ticks,
-				     &system_ticks) != 2)
+	if (fields == NULL ||
+	    sscanf(fields, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user_ticks, &system_ticks) != 2)
 		return -1;
 	return (double)(user_ticks + system_ticks) / (double)sysconf(_SC_CLK_TCK);
 }

@@ -25,12 +25,12 @@ void proc_init_keep_user(void);
 /* Ends the test program with a message: for the harness's own failures outside a test. */
 _Noreturn void proc_die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-const char *proc_tmpdir(void);     /* a short path: a Unix socket fits below it */
+const char *proc_tmpdir(void);      /* a short path: a Unix socket fits below it */
 const char *proc_daemon_path(void); /* the binary under test: $PGWEIR or ./pgweir */
-const char *proc_pg_bindir(void);  /* initdb, postgres, psql, pgbench ... */
+const char *proc_pg_bindir(void);   /* initdb, postgres, psql, pgbench ... */
 
 char *proc_fmt(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* malloc'd; leaks are fine in tests */
-char *proc_read_file(const char *path);                                    /* malloc'd; "" when there is none */
+char *proc_read_file(const char *path);                                     /* malloc'd; "" when there is none */
 void proc_write_file(const char *path, const char *text);
 
 /*

@@ -26,7 +26,7 @@ must_exec(PGconn *conn, const char *sql)
 	ExecStatusType st = PQresultStatus(r);
 
 	ck_assert_msg(st == PGRES_TUPLES_OK || st == PGRES_COMMAND_OK || st == PGRES_EMPTY_QUERY, "%.200s: %s", sql,
-		      PQerrorMessage(conn));
+	              PQerrorMessage(conn));
 	return r;
 }
 
@@ -94,7 +94,7 @@ query_sqlstate(PGconn *conn, const char *fmt, ...)
 	va_end(ap);
 	r = PQexec(conn, sql);
 	ck_assert_msg(PQresultStatus(r) == PGRES_FATAL_ERROR || PQresultStatus(r) == PGRES_BAD_RESPONSE,
-		      "%.200s: worked, but should have failed", sql);
+	              "%.200s: worked, but should have failed", sql);
 	state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
 	state = strdup(state != NULL ? state : "");
 	PQclear(r);

@@ -16,8 +16,8 @@ char *query_sqlstate(PGconn *conn, const char *fmt, ...) __attribute__((format(p
 
 /* Sends without waiting; query_result_* later. */
 void query_send(PGconn *conn, const char *sql);
-bool query_is_done(PGconn *conn);     /* a whole result is there (or the connection is lost) */
-char *query_finish(PGconn *conn);     /* waits; the SQLSTATE, "00000" when it worked, "" when the connection was lost */
+bool query_is_done(PGconn *conn); /* a whole result is there (or the connection is lost) */
+char *query_finish(PGconn *conn); /* waits; the SQLSTATE, "00000" when it worked, "" when the connection was lost */
 
 void query_assert_message(const char *message, const char *part); /* message contains part */
 

@@ -30,8 +30,9 @@ raw_from_fd(int fd)
 struct rawconn *
 raw_try_tcp(uint16_t port)
 {
-	struct sockaddr_in in = {
-		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in in = {.sin_family = AF_INET,
+	                         .sin_port = htons(port),
+	                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (connect(fd, (struct sockaddr *)&in, sizeof(in)) != 0) {
@@ -58,7 +59,7 @@ raw_unix(const char *dir, uint16_t port)
 
 	snprintf(un.sun_path, sizeof(un.sun_path), "%s/.s.PGSQL.%d", dir, port);
 	ck_assert_msg(connect(fd, (struct sockaddr *)&un, sizeof(un)) == 0, "connect to %s: %s", un.sun_path,
-		      strerror(errno));
+	              strerror(errno));
 	return raw_from_fd(fd);
 }
 

@@ -16,7 +16,7 @@
 #define RAW_TIMEOUT_MS 20000
 
 struct rawmsg {
-	char type;   /* 0: end of file or reset */
+	char type;     /* 0: end of file or reset */
 	uint8_t *body; /* valid until the next read */
 	uint32_t n;
 };
@@ -33,30 +33,30 @@ struct rawconn {
 	char tags[1024]; /* raw_until_ready: command tags by ";" */
 };
 
-struct rawconn *raw_tcp(uint16_t port);            /* 127.0.0.1, not logged in */
-struct rawconn *raw_try_tcp(uint16_t port);        /* NULL: refused */
+struct rawconn *raw_tcp(uint16_t port);     /* 127.0.0.1, not logged in */
+struct rawconn *raw_try_tcp(uint16_t port); /* NULL: refused */
 struct rawconn *raw_unix(const char *dir, uint16_t port);
 struct rawconn *raw_from_fd(int fd);
 struct rawconn *raw_login(uint16_t port, const char *user, const char *database); /* trust; asserts */
-void raw_close(struct rawconn *c);                 /* abruptly; NULL is fine */
+void raw_close(struct rawconn *c);                                                /* abruptly; NULL is fine */
 
-void raw_flush(struct rawconn *c);                      /* sends out, whole */
+void raw_flush(struct rawconn *c); /* sends out, whole */
 void raw_send(struct rawconn *c, const void *data, size_t n);
 bool raw_try_send(struct rawconn *c, const void *data, size_t n); /* false: the peer is gone */
-void raw_query(struct rawconn *c, const char *sql);     /* sends a Query at once */
+void raw_query(struct rawconn *c, const char *sql);               /* sends a Query at once */
 
 struct rawmsg raw_read(struct rawconn *c);
-int raw_read_byte(struct rawconn *c);              /* -1: end of file */
+int raw_read_byte(struct rawconn *c);                      /* -1: end of file */
 struct rawmsg raw_read_type(struct rawconn *c, char type); /* skips others; asserts on end of file */
-bool raw_wait_message(struct rawconn *c, int timeout_ms); /* a whole message (or end of file) is there to read */
+bool raw_wait_message(struct rawconn *c, int timeout_ms);  /* a whole message (or end of file) is there to read */
 /* Reads to the next ReadyForQuery: its status, or 0 at end of file. */
 char raw_until_ready(struct rawconn *c);
 void raw_expect_eof(struct rawconn *c); /* skips messages up to the end of file */
 /* Startup answered up to ReadyForQuery or the end: true if logged in; sqlstate and message tell else. */
 bool raw_finish_login(struct rawconn *c);
 
-void raw_cancel(uint16_t port, uint32_t pid, uint32_t key); /* sends it and waits for the close */
+void raw_cancel(uint16_t port, uint32_t pid, uint32_t key);                 /* sends it and waits for the close */
 struct rawconn *raw_send_cancel(uint16_t port, uint32_t pid, uint32_t key); /* sends it */
-const char *raw_error_field(const struct rawmsg *m, char field); /* NULL: none */
+const char *raw_error_field(const struct rawmsg *m, char field);            /* NULL: none */
 
 #endif

@@ -26,4 +26,3 @@ suite_run(const char *name, const TTest **tests, size_t n_tests, int timeout_s)
 	cluster_stop(pg);
 	return n_failed == 0 ? 0 : 1;
 }
-

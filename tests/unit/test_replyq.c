@@ -19,11 +19,11 @@ check_state(const struct replyq *q, const char *word)
 		bool (*holds)(const struct replyq *q);
 		bool value;
 	} checks[] = {
-		{"=settled", replyq_is_settled, true},         {"=unsettled", replyq_is_settled, false},
-		{"=open", replyq_is_open, true},               {"=closed", replyq_is_open, false},
-		{"=boundary", replyq_at_boundary, true},       {"=middle", replyq_at_boundary, false},
-		{"=barrier", replyq_wants_barrier, true},      {"=nobarrier", replyq_wants_barrier, false},
-		{"=wants", replyq_copy_wants_data, true},      {"=nowants", replyq_copy_wants_data, false},
+		{"=settled", replyq_is_settled, true},    {"=unsettled", replyq_is_settled, false},
+		{"=open", replyq_is_open, true},          {"=closed", replyq_is_open, false},
+		{"=boundary", replyq_at_boundary, true},  {"=middle", replyq_at_boundary, false},
+		{"=barrier", replyq_wants_barrier, true}, {"=nobarrier", replyq_wants_barrier, false},
+		{"=wants", replyq_copy_wants_data, true}, {"=nowants", replyq_copy_wants_data, false},
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
@@ -58,7 +58,7 @@ play(const char *script)
 		case '(':
 		case 'x':
 			fate = replyq_got(&q, word[1], word[2]);
-			ck_assert_msg(fate == (word[0] == '<' ? REPLYQ_FORWARD
+			ck_assert_msg(fate == (word[0] == '<'   ? REPLYQ_FORWARD
 			                       : word[0] == '(' ? REPLYQ_HIDE
 			                                        : REPLYQ_UNEXPECTED),
 			              "word %d, %s of: %s", at, word, script);
@@ -198,5 +198,5 @@ START_TEST(grows_and_is_bounded)
 }
 END_TEST
 
-UNIT_MAIN("replyq", simple_queries, extended_units, errors_skip_to_sync, copy_by_simple_query, copy_by_extended_protocol,
-          doubtful_syncs, hidden_units, grows_and_is_bounded)
+UNIT_MAIN("replyq", simple_queries, extended_units, errors_skip_to_sync, copy_by_simple_query,
+          copy_by_extended_protocol, doubtful_syncs, hidden_units, grows_and_is_bounded)

@@ -122,8 +122,8 @@ struct world {
 static bool
 is_attached(enum session_state state)
 {
-	return state == SESSION_ACTIVE || state == SESSION_BRAKED || state == SESSION_HELD || state == SESSION_LEAVING ||
-	       state == SESSION_LOGIN_APPLY;
+	return state == SESSION_ACTIVE || state == SESSION_BRAKED || state == SESSION_HELD ||
+	       state == SESSION_LEAVING || state == SESSION_LOGIN_APPLY;
 }
 
 static void
@@ -188,7 +188,8 @@ static void
 print_matrix(FILE *f)
 {
 	fprintf(f, "# state machine of a session: what each event does in each state; \"-\": it stays. Checked by\n"
-	           "# test_session_matrix.c. States with a backend are shown outside a transaction (I) and inside one (T).\n"
+	           "# test_session_matrix.c. States with a backend are shown outside a transaction (I) and inside one "
+	           "(T).\n"
 	           "# EV_PHASE: the daemon waits for transactions to end.\n");
 	for (int state = 0; state < SESSION_STATE_N; state++) {
 		for (const char *tx = is_attached((enum session_state)state) ? "IT" : "I"; *tx != '\0'; tx++) {
@@ -231,7 +232,8 @@ START_TEST(no_state_is_an_island)
 		bool reached = false;
 
 		for (int from = 0; from < SESSION_STATE_N; from++)
-			reached = reached || (from != to && session_may_move((enum session_state)from, (enum session_state)to));
+			reached = reached ||
+			          (from != to && session_may_move((enum session_state)from, (enum session_state)to));
 		ck_assert_msg(reached, "%s can't be reached", state_names[to]);
 	}
 	for (int from = 0; from < SESSION_CLOSED; from++)

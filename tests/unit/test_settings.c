@@ -13,9 +13,9 @@ check_set(const struct settings *s, const char *want)
 
 	for (size_t i = 0; i < settings_n(s); i++) {
 		if (i > 0)
-			strcat(got, " "); /* lint: sized for it */
-		strcat(got, settings_name(s, i)); /* lint: sized for it */
-		strcat(got, "="); /* lint: sized for it */
+			strcat(got, " ");          /* lint: sized for it */
+		strcat(got, settings_name(s, i));  /* lint: sized for it */
+		strcat(got, "=");                  /* lint: sized for it */
 		strcat(got, settings_value(s, i)); /* lint: sized for it */
 	}
 	ck_assert_str_eq(got, want);

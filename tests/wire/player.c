@@ -43,9 +43,9 @@ struct player {
 	uint16_t port;
 	int fd;
 	struct transcript said;
-	struct packet out;       /* not sent yet */
-	struct packet in;        /* not read as a message yet */
-	int came[256];           /* messages by type, minus those waited for */
+	struct packet out; /* not sent yet */
+	struct packet in;  /* not read as a message yet */
+	int came[256];     /* messages by type, minus those waited for */
 	bool closed, said_closed, quiet_login;
 	uint32_t pid, key;
 	int64_t deadline_ms;
@@ -59,8 +59,8 @@ direct(void)
 
 	if (conn == NULL)
 		conn = PQconnectdb(proc_fmt("host=%s port=%d user=app dbname=app application_name=direct "
-					    "options='-c client_min_messages=warning'",
-					    pg->dir, pg->port));
+		                            "options='-c client_min_messages=warning'",
+		                            pg->dir, pg->port));
 	return conn;
 }
 
@@ -374,10 +374,11 @@ interfere(void *arg)
 {
 	struct interference *in = arg;
 	struct rawconn *c = raw_login(in->port, "app", "app");
+	const struct timespec pause = {.tv_nsec = 300000};
 
 	for (int i = 0; !atomic_load(&in->stop); i++) {
 		interfere_once(c, i);
-		nanosleep(&(struct timespec){.tv_nsec = 300000}, NULL); /* lint: leaves the scenario some of the machine */
+		nanosleep(&pause, NULL); /* lint: leaves the scenario some of the machine */
 	}
 	raw_close(c);
 	return NULL;
@@ -387,12 +388,12 @@ interfere(void *arg)
 
 static void
 compare(const struct scenario *s, const struct transcript *want, struct transcript got, const char *against,
-	enum segmentation segmentation)
+        enum segmentation segmentation)
 {
 	char *diff = transcript_diff(want, &got);
 
-	ck_assert_msg(diff == NULL, "%s: %s\n  %s, %s:\n%s", s->path, s->title, against, segmentation_names[segmentation],
-		      diff);
+	ck_assert_msg(diff == NULL, "%s: %s\n  %s, %s:\n%s", s->path, s->title, against,
+	              segmentation_names[segmentation], diff);
 	transcript_free(&got);
 }
 
@@ -417,7 +418,7 @@ START_TEST(scenario_is_answered_as_by_the_server)
 	/* Logins on the server are the slow part: this check of the corpus itself is for whoever adds to it. */
 	for (int seg = SEGMENT_BYTES; getenv("PLAYER_CHECK_CORPUS") != NULL && seg < N_SEGMENTATIONS; seg++)
 		compare(s, &want, play(s, server, (enum segmentation)seg),
-			"the scenario itself is not deterministic on PostgreSQL", (enum segmentation)seg);
+		        "the scenario itself is not deterministic on PostgreSQL", (enum segmentation)seg);
 	for (size_t i = 0; i < N_SETUPS && daemons[i] != NULL; i++) {
 		struct interference in = {.port = daemons[i]->port};
 		struct place through = {daemons[i]->port, daemons[i]->dir};
@@ -427,7 +428,7 @@ START_TEST(scenario_is_answered_as_by_the_server)
 		for (int seg = SEGMENT_WHOLE; seg < N_SEGMENTATIONS; seg++)
 			if (is_wanted((enum segmentation)seg))
 				compare(s, &want, play(s, through, (enum segmentation)seg), against,
-					(enum segmentation)seg);
+				        (enum segmentation)seg);
 		atomic_store(&in.stop, true);
 		pthread_join(in.thread, NULL);
 	}
@@ -440,11 +441,11 @@ start_daemons(void)
 	if (getenv("PLAYER_DIRECT_ONLY") != NULL)
 		return;
 	for (size_t i = 0; i < N_SETUPS; i++)
-		daemons[i] = daemon_start(
-			pg, &(struct daemon_conf){.settings = proc_fmt("default_pool_size = %d\nproxies = %d\n"
-								       "max_prepared_statements = %d\n",
-								       setups[i].pool_size, setups[i].n_proxies,
-								       setups[i].max_prepared)});
+		daemons[i] = daemon_start(pg, &(struct daemon_conf){
+						      .settings = proc_fmt("default_pool_size = %d\nproxies = %d\n"
+		                                                           "max_prepared_statements = %d\n",
+		                                                           setups[i].pool_size, setups[i].n_proxies,
+		                                                           setups[i].max_prepared)});
 }
 
 /* ---- the corpus ---- */

@@ -28,8 +28,7 @@ struct reader {
 	int line_no;
 };
 
-static void __attribute__((format(printf, 2, 3)))
-fail(struct reader *r, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3))) fail(struct reader *r, const char *fmt, ...)
 {
 	char text[400];
 	va_list ap;
@@ -46,7 +45,9 @@ fail(struct reader *r, const char *fmt, ...)
 static int
 hex_value(char c)
 {
-	return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : -1;
+	return isdigit((unsigned char)c)    ? c - '0'
+	       : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
+	                                    : -1;
 }
 
 /* *p is behind the opening quote; returns behind the closing one, or NULL. */
@@ -226,7 +227,8 @@ build_bind(struct reader *r, struct packet *p)
 	put_str(p, word(r, 1));
 	put_str(p, word(r, 2));
 	for (; at < r->line.n && !r->line.words[at].quoted; at++) {
-		if (sscanf(r->line.words[at].text, "in=%d", &in) != 1 && sscanf(r->line.words[at].text, "out=%d", &out) != 1)
+		if (sscanf(r->line.words[at].text, "in=%d", &in) != 1 &&
+		    sscanf(r->line.words[at].text, "out=%d", &out) != 1)
 			break;
 	}
 	packet_i16(p, in >= 0);

@@ -39,8 +39,7 @@ struct text {
 	size_t n;
 };
 
-static void __attribute__((format(printf, 2, 3)))
-text_add(struct text *t, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3))) text_add(struct text *t, const char *fmt, ...)
 {
 	va_list ap;
 	int n;
@@ -122,29 +121,29 @@ name_of(char type)
 		char type;
 		const char *name;
 	} names[] = {{'R', "Authentication"},
-		     {'S', "ParameterStatus"},
-		     {'K', "BackendKeyData"},
-		     {'Z', "ReadyForQuery"},
-		     {'T', "RowDescription"},
-		     {'D', "DataRow"},
-		     {'C', "CommandComplete"},
-		     {'E', "ErrorResponse"},
-		     {'N', "NoticeResponse"},
-		     {'I', "EmptyQueryResponse"},
-		     {'1', "ParseComplete"},
-		     {'2', "BindComplete"},
-		     {'3', "CloseComplete"},
-		     {'t', "ParameterDescription"},
-		     {'n', "NoData"},
-		     {'s', "PortalSuspended"},
-		     {'G', "CopyInResponse"},
-		     {'H', "CopyOutResponse"},
-		     {'W', "CopyBothResponse"},
-		     {'d', "CopyData"},
-		     {'c', "CopyDone"},
-		     {'V', "FunctionCallResponse"},
-		     {'A', "NotificationResponse"},
-		     {'v', "NegotiateProtocolVersion"}};
+	             {'S', "ParameterStatus"},
+	             {'K', "BackendKeyData"},
+	             {'Z', "ReadyForQuery"},
+	             {'T', "RowDescription"},
+	             {'D', "DataRow"},
+	             {'C', "CommandComplete"},
+	             {'E', "ErrorResponse"},
+	             {'N', "NoticeResponse"},
+	             {'I', "EmptyQueryResponse"},
+	             {'1', "ParseComplete"},
+	             {'2', "BindComplete"},
+	             {'3', "CloseComplete"},
+	             {'t', "ParameterDescription"},
+	             {'n', "NoData"},
+	             {'s', "PortalSuspended"},
+	             {'G', "CopyInResponse"},
+	             {'H', "CopyOutResponse"},
+	             {'W', "CopyBothResponse"},
+	             {'d', "CopyData"},
+	             {'c', "CopyDone"},
+	             {'V', "FunctionCallResponse"},
+	             {'A', "NotificationResponse"},
+	             {'v', "NegotiateProtocolVersion"}};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (names[i].type == type)

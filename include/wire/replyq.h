@@ -127,6 +127,13 @@ replyq_at_boundary(const struct replyq *q)
 	return !q->in_unit && q->mode == REPLYQ_NORMAL;
 }
 
+/* Nor may the next unit be sent before it is known whether all Syncs of a COPY that failed are answered. */
+static inline bool
+replyq_must_wait(const struct replyq *q)
+{
+	return q->n_maybe > 0 && replyq_at_boundary(q);
+}
+
 /* In an open COPY FROM STDIN whose end has not been sent. */
 bool replyq_copy_wants_data(const struct replyq *q);
 

@@ -209,7 +209,11 @@ must_brake(const struct session *s, char type)
 {
 	const struct replyq *owed = &s->backend->owed;
 
-	if (owed->n == 0 || !replyq_at_boundary(owed) || !begins_unit(type))
+	if (!replyq_at_boundary(owed) || !begins_unit(type))
+		return false;
+	if (replyq_must_wait(owed))
+		return true;
+	if (owed->n == 0)
 		return false;
 	if (owed->n >= AHEAD_MAX)
 		return true;

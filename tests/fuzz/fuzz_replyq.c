@@ -420,6 +420,8 @@ send_next(struct world *w, uint8_t op)
 
 	if (w->n_sent > N_MAX - 8 || w->n_notes > N_MAX - 8)
 		return;
+	if (replyq_must_wait(&w->q) && (op < 7 || strchr("dcfH", plain[(op - 7) % sizeof(plain)]) == NULL))
+		return;
 	switch (op) {
 	case 0:
 		send_statement(w, FE_PARSE, REPLYQ_PASS);

@@ -10,7 +10,50 @@
  * "<C" a message of the server that must be the client's, "(C" one that must be hidden, "<ZI" "(ZT" ReadyForQuery with
  * its status, "xZI" a ReadyForQuery that must be unexpected. "=settled" "=open" "=closed" "=boundary" "=middle"
  * "=barrier" "=wants" "=nowants" check the state.
+ *
+ * Statements carry a note, a letter: "+Pa" the client's Parse, "~Pa" one of ours among the client's messages, "^Ca" a Close in
+ * place of the client's Parse, "+Qa" a Query with a note. "p3" is a CloseComplete that must become a ParseComplete.
+ * "@a+b!c-" checks what was told since the last such word, in order: done, failed, skipped.
  */
+static char notes[26];
+static char told[256];
+
+static void
+on_settle(void *what, enum replyq_outcome outcome)
+{
+	size_t n = strlen(told);
+
+	ck_assert_uint_lt(n + 2, sizeof(told));
+	told[n] = *(char *)what;
+	told[n + 1] = "+!-"[outcome];
+	told[n + 2] = '\0';
+}
+
+static char *
+note(char letter)
+{
+	notes[letter - 'a'] = letter;
+	return &notes[letter - 'a'];
+}
+
+static void
+send_noted(struct replyq *q, const char *word)
+{
+	enum replyq_answer answer = word[0] == '+' ? REPLYQ_PASS : word[0] == '~' ? REPLYQ_SWALLOW : REPLYQ_AS_PARSE;
+
+	if (word[1] == 'Q')
+		ck_assert(replyq_sent_query(q, note(word[2])));
+	else
+		ck_assert(replyq_sent_statement(q, word[1] == 'P' ? REPLYQ_PARSE : REPLYQ_CLOSE, answer, note(word[2])));
+}
+
+static void
+check_told(const char *want, const char *script)
+{
+	ck_assert_msg(strcmp(told, want) == 0, "told \"%s\" instead of \"%s\" in: %s", told, want, script);
+	told[0] = '\0';
+}
+
 static void
 check_state(const struct replyq *q, const char *word)
 {
@@ -43,6 +86,8 @@ play(const char *script)
 	int at = 0;
 
 	replyq_init(&q, 'I');
+	q.settle = on_settle;
+	told[0] = '\0';
 	while ((word = strsep(&rest, " ")) != NULL) {
 		enum replyq_fate fate;
 
@@ -57,11 +102,21 @@ play(const char *script)
 		case '<':
 		case '(':
 		case 'x':
+		case 'p':
 			fate = replyq_got(&q, word[1], word[2]);
 			ck_assert_msg(fate == (word[0] == '<'   ? REPLYQ_FORWARD
 			                       : word[0] == '(' ? REPLYQ_HIDE
+			                       : word[0] == 'p' ? REPLYQ_PARSED
 			                                        : REPLYQ_UNEXPECTED),
 			              "word %d, %s of: %s", at, word, script);
+			break;
+		case '+':
+		case '~':
+		case '^':
+			send_noted(&q, word);
+			break;
+		case '@':
+			check_told(word + 1, script);
 			break;
 		case '=':
 			check_state(&q, word);
@@ -175,6 +230,84 @@ START_TEST(hidden_units)
 }
 END_TEST
 
+START_TEST(statements_with_notes)
+{
+	play("+Pa =open =middle >B >E >S <1 @a+ <2 <C <ZI =settled @");
+	play("~Pa >B >E >S (1 @a+ <2 <C <ZI =settled");
+	play("^Ca >D >B >E >S p3 @a+ <t <T <2 <C <ZI =settled");
+	play("+Ca >S <3 @a+ <ZI =settled");
+	/* evicted and parsed ahead, in the middle of what the client sends */
+	play(">B >E ~Ca ~Pb >B >E >S <2 <C (3 (1 @a+b+ <2 <C <ZI =settled");
+	/* a ParseComplete comes for the statement whose turn it is */
+	play("+Pa ~Pb +Pc >S <1 (1 <1 @a+b+c+ <ZI =settled");
+	play("+Pa =middle <1 @a+ =middle =open >S <ZI =settled");
+	/* a Z that can't be for it */
+	play("+Pa >S xZI");
+	play("+Qa <C <ZI @a+ =settled");
+	play("+Qa <E <ZI @a+ =settled");
+}
+END_TEST
+
+START_TEST(statements_that_fail_and_are_skipped)
+{
+	play("+Pa >B >E >S <E @a! <ZI =settled");
+	/* the latest first, so that changes can be undone */
+	play("+Pa +Cb +Pc >S <E @c-b-a! <ZI =settled");
+	play("+Pa +Cb +Pc >S <1 <E @a+c-b! <ZI =settled");
+	play("+Pa >B +Cb +Pc >S <1 <E @a+c-b- <ZI =settled");
+	play(">B >E ~Pa >B >S <2 <E @a- <ZI =settled");
+	/* the next unit is not concerned */
+	play("+Pa >B >S +Pb >S <E @a! <ZI <1 @b+ <ZI =settled");
+	/* a Query among what is skipped is not executed */
+	play("+Pa +Qb >S <E @b-a! <ZI =settled");
+	/* sent when it is known already that it will be skipped */
+	play("+Pa <E @a! +Pb @b- ~Cc @c- +Qd @d- >B >S <ZI =settled");
+	/* the error is one of another message behind the statement */
+	play("+Pa >S <1 <E <ZI @a+ =settled");
+	/* the connection is lost: the end of play() skips what is left */
+	play("+Pa +Pb >S <1 @a+");
+	ck_assert_str_eq(told, "b-");
+}
+END_TEST
+
+START_TEST(statements_and_copy)
+{
+	play("~Pa >B >E >d >c +Pb >S (1 <2 <G <C <1 @a+b+ <ZI =settled");
+	/* the COPY fails: it is not the Parse behind it that has failed */
+	play(">B >E >d >c +Pb >S <2 <G <E @b- <ZI =settled");
+	play(">B >E >c +Pb >S <2 <G <E @b- <ZI =settled");
+	/* ends of no COPY hide nothing */
+	play("+Pa >c ~Pb >f >S <1 (1 @a+b+ <ZI =settled");
+	play("+Pa >c ~Pb >S <1 <E @a+b! <ZI =settled");
+	play(">Q >B >E >c >S <C <ZI <2 <G <C <ZI =settled");
+	play(">Q >D >c +Pa >S <E <ZI <E @a- <ZI =settled");
+}
+END_TEST
+
+/* A unit must wait while it is not known which Syncs of a COPY that failed are answered; what is sent nevertheless is never trusted. */
+START_TEST(doubt_is_settled_before_the_next_unit)
+{
+	struct replyq q;
+
+	replyq_init(&q, 'I');
+	for (const char *p = "BESdcS"; *p != '\0'; p++)
+		ck_assert(replyq_sent(&q, *p, false));
+	ck_assert(!replyq_must_wait(&q));
+	for (const char *p = "2GE"; *p != '\0'; p++)
+		ck_assert_int_eq(replyq_got(&q, *p, 0), REPLYQ_FORWARD);
+	ck_assert(replyq_must_wait(&q));
+	ck_assert_int_eq(replyq_got(&q, 'Z', 'I'), REPLYQ_FORWARD);
+	ck_assert(replyq_wants_barrier(&q) && replyq_sent_barrier(&q) && replyq_must_wait(&q));
+	ck_assert_int_eq(replyq_got(&q, '3', 0), REPLYQ_HIDE);
+	ck_assert(!replyq_must_wait(&q));
+	ck_assert_int_eq(replyq_got(&q, 'Z', 'I'), REPLYQ_HIDE);
+	ck_assert(replyq_is_settled(&q));
+	replyq_fini(&q);
+	/* the Sync is read after the error or not: so the Parse is executed or not */
+	play(">B >E >S <2 <G >d <E +Pa @a- >S <ZI <ZI =unsettled");
+}
+END_TEST
+
 START_TEST(grows_and_is_bounded)
 {
 	struct replyq q;
@@ -199,4 +332,5 @@ START_TEST(grows_and_is_bounded)
 END_TEST
 
 UNIT_MAIN("replyq", simple_queries, extended_units, errors_skip_to_sync, copy_by_simple_query,
-          copy_by_extended_protocol, doubtful_syncs, hidden_units, grows_and_is_bounded)
+          copy_by_extended_protocol, doubtful_syncs, hidden_units, statements_with_notes,
+          statements_that_fail_and_are_skipped, statements_and_copy, doubt_is_settled_before_the_next_unit, grows_and_is_bounded)

@@ -60,6 +60,7 @@ START_TEST(root_becomes_the_user)
 	pid = proc_spawn(log, SIGKILL, (char *[]){(char *)proc_daemon_path(), ini, NULL});
 	ck_assert_msg(wait_until(strstr(proc_read_file(proc_fmt("/proc/%d/status", (int)pid)), wanted) != NULL, 5000),
 	              "%s", proc_read_file(log));
+	ck_assert_msg(wait_until(strstr(proc_read_file(log), "process up") != NULL, 5000), "%s", proc_read_file(log));
 	proc_kill(pid, SIGTERM);
 	ck_assert_int_ge(proc_wait(pid, 10000), 0);
 }

@@ -288,7 +288,8 @@ make_room(struct relay *r)
 	size_t most = (size_t)b->pool->group->weir->config->max_prepared_statements;
 	struct statement *victim;
 
-	while (prepared_set_n(b->prepared) >= most) {
+	/* what is sent while the server skips is undone at once: evicting would never make room */
+	while (prepared_set_n(b->prepared) >= most && b->owed.mode != REPLYQ_SKIPPING) {
 		victim = prepared_set_victim(b->prepared, b->n_units_done);
 		if (victim == NULL)
 			return true; /* all are in use by what is under way: a few too many for a moment */

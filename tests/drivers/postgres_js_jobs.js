@@ -152,20 +152,17 @@ const jobs = {
 	},
 	'large-object': async sql => {
 		const oid = (await sql`select lo_create(0)::int as oid`)[0].oid
-		await sql.begin(async tx => {
-			const lob = await tx.largeObject(oid)
-			await lob.write(blob(300000))
-			await lob.close()
-		})
-		await sql.begin(async tx => {
-			const lob = await tx.largeObject(oid)
-			const data = (await lob.read(300001))[0].data
-			await lob.seek(1000)
-			await lob.write(Buffer.from('changed'))
-			await lob.seek(990)
-			say('large-object', [data.equals(blob(300000)), (await lob.read(30))[0].data.toString('hex')])
-			await lob.close()
-		})
+		// Each is a transaction that ends with close().
+		let lob = await sql.largeObject(oid)
+		await lob.write(blob(300000))
+		await lob.close()
+		lob = await sql.largeObject(oid)
+		const data = (await lob.read(300001))[0].data
+		await lob.seek(1000)
+		await lob.write(Buffer.from('changed'))
+		await lob.seek(990)
+		say('large-object', [data.equals(blob(300000)), (await lob.read(30))[0].data.toString('hex')])
+		await lob.close()
 		say('large-object', await attempt(sql`select lo_unlink(${oid}) as n`))
 		say('large-object', (await attempt(sql`select lo_get(${oid})`)).replace(String(oid), 'OID'))
 	},
@@ -173,13 +170,13 @@ const jobs = {
 		// All of them on the wire at once; the one in the middle fails alone.
 		const all = []
 		for (let i = 100; i < 400; i++)
-			all.push(sql`insert into account values (${SESSION}, ${i}, ${i})`)
+			all.push(sql`insert into account values (${SESSION}, ${i}, ${i})`.execute())
 		all.push(attempt(sql`insert into account values (${SESSION}, ${100}, 0)`))
-		all.push(sql`insert into account values (${SESSION}, ${400}, 400)`)
+		all.push(sql`insert into account values (${SESSION}, ${400}, 400)`.execute())
 		say('batch', (await Promise.all(all))[300])
-		const rows = Array.from({ length: 200 }, (_, i) => ({ s: SESSION, id: 500 + i, balance: i }))
+		const rows = Array.from({ length: 200 }, (_, i) => ({ s: SESSION, id: 700 + i, balance: i }))
 		await sql`insert into account ${sql(rows)}`
-		say('batch', await attempt(sql`select count(*), sum(balance) from account where s = ${SESSION} and id between 100 and 700`))
+		say('batch', await attempt(sql`select count(*), sum(balance) from account where s = ${SESSION} and id between 100 and 900`))
 	},
 	reconnect: async () => {
 		for (let i = 0; i < 5; i++) {

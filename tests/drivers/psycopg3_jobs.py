@@ -3,6 +3,7 @@
 With the argument `pipeline` every transaction is a pipeline."""
 
 import contextlib
+import logging
 import sys
 import threading
 
@@ -10,6 +11,7 @@ import psycopg
 
 from transcript import BIG, N_TEXTS, ROUNDS, SESSION, blob, digest, not_here, run_jobs, say
 
+logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # it warns of what a failed pipeline gives up, with addresses
 PIPELINE = sys.argv[1:] == ["pipeline"]
 
 

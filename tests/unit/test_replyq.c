@@ -44,7 +44,8 @@ send_noted(struct replyq *q, const char *word)
 	if (word[1] == 'Q')
 		ck_assert(replyq_sent_query(q, note(word[2])));
 	else
-		ck_assert(replyq_sent_statement(q, word[1] == 'P' ? REPLYQ_PARSE : REPLYQ_CLOSE, answer, note(word[2])));
+		ck_assert(
+			replyq_sent_statement(q, word[1] == 'P' ? REPLYQ_PARSE : REPLYQ_CLOSE, answer, note(word[2])));
 }
 
 static void
@@ -333,4 +334,5 @@ END_TEST
 
 UNIT_MAIN("replyq", simple_queries, extended_units, errors_skip_to_sync, copy_by_simple_query,
           copy_by_extended_protocol, doubtful_syncs, hidden_units, statements_with_notes,
-          statements_that_fail_and_are_skipped, statements_and_copy, doubt_is_settled_before_the_next_unit, grows_and_is_bounded)
+          statements_that_fail_and_are_skipped, statements_and_copy, doubt_is_settled_before_the_next_unit,
+          grows_and_is_bounded)

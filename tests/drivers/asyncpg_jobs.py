@@ -3,6 +3,7 @@
 
 import asyncio
 import io
+import os
 
 import asyncpg
 
@@ -120,13 +121,26 @@ async def job_error(db):
     say("error", await attempt(db, "select $1::int", 1))
 
 
+async def wait_for_sleep(query):
+    """Until the server runs it: the driver cancels once."""
+    words = dict(word.split("=") for word in os.environ["OBSERVER"].split())
+    observer = await asyncpg.connect(host=words["host"], port=words["port"], user=words["user"], database=words["dbname"])
+    while not await observer.fetchval(
+            "select count(*) from pg_sleep(0.01), pg_stat_activity where query = $1 and wait_event = 'PgSleep'", query):
+        pass
+    await observer.close()
+
+
 async def job_cancel(db):
-    for _ in range(3):
-        # A timeout of the driver's: it cancels the query and the connection stays usable.
+    for i in range(3):
+        query = f"select pg_sleep($1) -- {SESSION} {i}"
+        task = asyncio.create_task(db.fetch(query, 60))
+        await wait_for_sleep(query)
+        task.cancel()
         try:
-            await db.fetch("select pg_sleep($1)", 60, timeout=0.05)
-        except asyncio.TimeoutError:
-            say("cancel", "timed out")
+            await task
+        except asyncio.CancelledError:
+            say("cancel", "cancelled")
         say("cancel", await attempt(db, "select $1::int", 1))
 
 

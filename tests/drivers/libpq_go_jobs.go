@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/lib/pq"
 )
@@ -234,13 +233,28 @@ func jobError(db *sql.DB) {
 	say("error", attempt(db, "select $1::int", 1))
 }
 
+// The driver cancels once when its context ends, so that must not come before the server runs the statement.
+func waitForSleep(query string) {
+	observer, err := sql.Open("postgres", os.Getenv("OBSERVER")+" sslmode=disable")
+	must(err)
+	defer observer.Close()
+	for n := 0; n == 0; {
+		must(observer.QueryRow("select count(*) from pg_sleep(0.01), pg_stat_activity where query = $1 and wait_event = 'PgSleep'",
+			query).Scan(&n))
+	}
+}
+
 func jobCancel(db *sql.DB) {
 	for i := 0; i < 3; i++ {
-		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-		_, err := db.ExecContext(ctx, "select pg_sleep($1)", 60)
+		query := fmt.Sprintf("select pg_sleep($1) -- %d %d", session, i)
+		ctx, cancel := context.WithCancel(context.Background())
+		go func() {
+			waitForSleep(query)
+			cancel()
+		}()
+		_, err := db.ExecContext(ctx, query, 60)
 		// The driver may say either, as the answer or the end of the context comes first.
-		say("cancel", err != nil && (errors.Is(err, context.DeadlineExceeded) || strings.HasPrefix(failure(err), "57014")))
-		cancel()
+		say("cancel", err != nil && (errors.Is(err, context.Canceled) || strings.HasPrefix(failure(err), "57014")))
 		say("cancel", attempt(db, "select $1::int", 1))
 	}
 }

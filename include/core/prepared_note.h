@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Notes in the reply queue: what a Parse or Close that is under way has changed already,
+ * and what is to be undone should the server not have executed it. Private to the
+ * files of prepared statements.
+ */
+#ifndef PGWEIR_CORE_PREPARED_NOTE_H
+#define PGWEIR_CORE_PREPARED_NOTE_H
+
+#include "core/prepared.h"
+#include "core/statement.h"
+
+/* The last unnamed Parse of a session: its body behind the empty name. */
+struct unnamed {
+	size_t n;
+	uint8_t body[];
+};
+
+enum note_kind {
+	NOTE_NAMED, /* the client's Parse of a name: in the session's names, and st on the backend if `on_backend` */
+	NOTE_DUPLICATE, /* the client's Parse of a name in use: under the name of `st`, which is there, so it fails */
+	NOTE_UNNAMED, /* the client's Parse of the unnamed statement, or a Query that ends it; `old` was there before */
+	NOTE_NAME_CLOSED,  /* the client's Close of a name: taken from the session's names */
+	NOTE_PARSED_AHEAD, /* our Parse: on the backend */
+	NOTE_REPARSED,     /* our Parse of the session's unnamed statement */
+	NOTE_EVICTED,      /* our Close: no more on the backend */
+	NOTE_NOTHING,
+};
+
+struct note {
+	enum note_kind kind;
+	bool on_backend;
+	struct backend *backend;
+	struct session *session; /* NULL: gone, or not concerned */
+	struct statement *st;    /* a reference, or NULL */
+	struct statement *want;  /* DUPLICATE: what is prepared should it not fail; a reference, or NULL */
+	struct unnamed *old;
+	uint64_t unit; /* of the backend: when it was sent */
+	char name[];
+};
+
+/* On behalf of b: NULL session: the client is not concerned; NULL: no memory. */
+struct note *note_new(enum note_kind kind, struct backend *b, struct session *s, const char *name);
+void note_free(struct note *x);
+
+#endif

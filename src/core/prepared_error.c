@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: ISC */
+/* Errors that name a statement, in the client's words. */
+#include "core/backend.h"
+#include "core/prepared_note.h"
+#include "core/session.h"
+#include "wire/build.h"
+#include "wire/parse.h"
+#include "wire/pgmsg.h"
+
+#include <string.h>
+
+/* The client's name of a statement that the server calls so, be it closed or found missing meanwhile; NULL: none. */
+static const char *
+client_name_of(const struct backend *b, const char *server_name)
+{
+	const char *name = names_of(b->session->names, server_name);
+
+	for (uint32_t i = 0; name == NULL && i < b->owed.n; i++) {
+		const struct note *x = replyq_what(&b->owed, i);
+
+		if (x != NULL && x->name[0] != '\0' && x->st != NULL &&
+		    strcmp(statement_server_name(x->st), server_name) == 0)
+			name = x->name;
+	}
+	return name ? name : names_of(b->session->lost, server_name);
+}
+
+/*
+ * Where text names a statement as the server knows it: its beginning, its length and how the client calls it. NULL: nowhere.
+ * Names that only look like ours have been passed on with a "?" in front (pass_unknown_name).
+ */
+static const char *
+find_server_name(const struct backend *b, const char *duplicate, const char *text, size_t *n, const char **client_name)
+{
+	char name[32];
+	const char *at = strstr(text, STATEMENT_PREFIX);
+
+	if (at == NULL)
+		return NULL;
+	if (at > text && at[-1] == '?') {
+		*n = 1;
+		*client_name = "";
+		return at - 1;
+	}
+	*n = strlen(STATEMENT_PREFIX) + strspn(at + strlen(STATEMENT_PREFIX), "0123456789");
+	if (*n >= sizeof(name))
+		return NULL;
+	memcpy(name, at, *n);
+	name[*n] = '\0';
+	*client_name = duplicate ? duplicate : client_name_of(b, name);
+	return *client_name ? at : NULL;
+}
+
+static void
+append_reworded(struct buf *out, const struct backend *b, const char *duplicate, const char *text)
+{
+	const char *client_name;
+	size_t n;
+	const char *at = find_server_name(b, duplicate, text, &n, &client_name);
+
+	if (at == NULL) {
+		msg_str(out, text);
+		return;
+	}
+	buf_append(out, text, (size_t)(at - text));
+	buf_append_str(out, client_name);
+	msg_str(out, at + n);
+}
+
+/* Errors that name a statement: missing, in use, bound with the wrong number of parameters. */
+static bool
+names_a_statement(const uint8_t *body, size_t n)
+{
+	struct error_fields e;
+
+	return parse_error(body, n, &e) == STATUS_OK && e.sqlstate != NULL && e.message != NULL &&
+	       (strcmp(e.sqlstate, "26000") == 0 || strcmp(e.sqlstate, "42P05") == 0 ||
+	        strcmp(e.sqlstate, "08P01") == 0) &&
+	       strstr(e.message, STATEMENT_PREFIX) != NULL;
+}
+
+void
+prepared_reword_error(const struct backend *b, const uint8_t *body, size_t n, struct buf *out)
+{
+	const struct note *x = replyq_current(&b->owed);
+	const char *duplicate = x && x->kind == NOTE_DUPLICATE ? x->name : NULL;
+	struct reader r;
+	uint32_t mark;
+	uint8_t field;
+
+	if (b->session == NULL || !names_a_statement(body, n))
+		return;
+	reader_init(&r, body, n);
+	mark = msg_begin(out, BE_ERROR);
+	while ((field = reader_u8(&r)) != 0 && !r.bad) {
+		const char *text = reader_str(&r);
+
+		buf_append_u8(out, field);
+		if (field == 'M')
+			append_reworded(out, b, duplicate, text);
+		else
+			msg_str(out, text);
+	}
+	buf_append_u8(out, 0);
+	msg_end(out, mark);
+	if (r.bad || out->failed)
+		buf_fini(out); /* the server's own words, then */
+}

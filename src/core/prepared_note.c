@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: ISC */
+#include "core/prepared_note.h"
+
+#include "core/backend.h"
+#include "core/prepared_set.h"
+#include "core/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void
+unnamed_free(struct unnamed **u)
+{
+	free(*u);
+	*u = NULL;
+}
+
+struct note *
+note_new(enum note_kind kind, struct backend *b, struct session *s, const char *name)
+{
+	size_t len = name ? strlen(name) : 0;
+	struct note *x = calloc(1, sizeof(*x) + len + 1);
+
+	if (x == NULL)
+		return NULL;
+	x->kind = kind;
+	x->backend = b;
+	x->session = s;
+	x->unit = b->n_units_sent;
+	if (name != NULL)
+		memcpy(x->name, name, len);
+	return x;
+}
+
+void
+note_free(struct note *x)
+{
+	statement_unref(&x->st);
+	statement_unref(&x->want);
+	unnamed_free(&x->old);
+	free(x);
+}
+
+/* The session has no such statement after all; what the server says of it, if it was used ahead, is put in the client's words. */
+static void
+forget_name(struct session *s, const char *name)
+{
+	struct statement *st = s ? names_take(s->names, name) : NULL;
+
+	if (st != NULL && names_find(s->lost, name) == NULL && names_add(&s->lost, name, st))
+		return;
+	statement_unref(&st);
+}
+
+/* The last note of the name that is still under way. */
+static struct note *
+last_note_of(const struct backend *b, const char *name)
+{
+	for (uint32_t i = b->owed.n; i > 0; i--) {
+		struct note *x = replyq_what(&b->owed, i - 1);
+
+		if (x != NULL && x->name[0] != '\0' && names_are_same(x->name, name))
+			return x;
+	}
+	return NULL;
+}
+
+/*
+ * A Parse that was to fail has not: the statement before it was gone when it came, because its own Parse had failed or because
+ * of a DEALLOCATE ALL. On the server its text is under another's name, for those who use it in the same pipeline.
+ */
+static void
+name_after_all(struct note *x)
+{
+	struct backend *b = x->backend;
+	struct note *later = x->session ? last_note_of(b, x->name) : NULL;
+
+	if (!prepared_set_has(b->prepared, x->st) && !prepared_set_add(&b->prepared, x->st))
+		b->retire = true;
+	prepared_set_stale_one(b->prepared, x->st);
+	if (x->session == NULL || x->want == NULL)
+		return;
+	if (later == NULL && names_add(&x->session->names, x->name, x->want)) {
+		x->want = NULL;
+	} else if (later != NULL && later->kind == NOTE_NAME_CLOSED) {
+		statement_unref(&later->st);
+		later->st = statement_ref(x->want); /* what is there again if the Close is skipped */
+	}
+}
+
+static void
+undo_unnamed(struct note *x, enum replyq_outcome outcome)
+{
+	x->backend->unnamed_of = NULL;
+	if (x->session == NULL)
+		return;
+	unnamed_free(&x->session->unnamed);
+	/* a Parse that fails has ended the one before it all the same */
+	if (outcome == REPLYQ_SKIPPED) {
+		x->session->unnamed = x->old;
+		x->old = NULL;
+	}
+}
+
+/* The server has not executed it. */
+static void
+undo(struct note *x, enum replyq_outcome outcome)
+{
+	switch (x->kind) {
+	case NOTE_NAMED:
+		forget_name(x->session, x->name);
+		if (x->on_backend)
+			prepared_set_remove(x->backend->prepared, x->st);
+		break;
+	case NOTE_UNNAMED:
+		undo_unnamed(x, outcome);
+		break;
+	case NOTE_NAME_CLOSED:
+		if (x->session != NULL && x->st != NULL && names_add(&x->session->names, x->name, x->st))
+			x->st = NULL;
+		break;
+	case NOTE_PARSED_AHEAD:
+		prepared_set_remove(x->backend->prepared, x->st);
+		break;
+	case NOTE_REPARSED:
+		x->backend->unnamed_of = NULL;
+		break;
+	case NOTE_EVICTED:
+		/* still there under its name, which must not be used for another Parse */
+		if (!prepared_set_has(x->backend->prepared, x->st) && !prepared_set_add(&x->backend->prepared, x->st))
+			x->backend->retire = true;
+		break;
+	case NOTE_DUPLICATE:
+	case NOTE_NOTHING:
+		break;
+	}
+}
+
+void
+prepared_settle(void *what, enum replyq_outcome outcome)
+{
+	struct note *x = what;
+
+	if (x->kind == NOTE_NAME_CLOSED && x->session != NULL)
+		x->session->n_closing--;
+	if (outcome != REPLYQ_DONE)
+		undo(x, outcome);
+	else if (x->kind == NOTE_DUPLICATE)
+		name_after_all(x);
+	note_free(x);
+}
+
+void
+prepared_session_gone(struct backend *b)
+{
+	for (uint32_t i = 0; i < b->owed.n; i++) {
+		struct note *x = replyq_what(&b->owed, i);
+
+		if (x != NULL)
+			x->session = NULL;
+	}
+}
+
+/* ---- what the server says ---- */
+
+/* Keeps on the backend what was sent behind what ended all statements. */
+static void
+discard_on_backend(struct backend *b)
+{
+	struct prepared_set *kept = NULL;
+
+	for (uint32_t i = 0; i < b->owed.n; i++) {
+		struct note *x = replyq_what(&b->owed, i);
+
+		if (x == NULL)
+			continue;
+		if (x->kind == NOTE_EVICTED && !prepared_set_has(kept, x->st))
+			x->kind = NOTE_NOTHING; /* gone already */
+		else if (x->kind == NOTE_EVICTED)
+			prepared_set_remove(kept, x->st);
+		else if ((x->kind == NOTE_NAMED && x->on_backend) || x->kind == NOTE_PARSED_AHEAD ||
+		         x->kind == NOTE_DUPLICATE)
+			if (!prepared_set_has(kept, x->st) && !prepared_set_add(&kept, x->st))
+				b->retire = true;
+	}
+	prepared_set_free(&b->prepared);
+	b->prepared = kept;
+}
+
+static void
+discard_names(struct session *s)
+{
+	const struct replyq *owed = &s->backend->owed;
+	struct names *kept = NULL;
+
+	for (uint32_t i = 0; i < owed->n; i++) {
+		struct note *x = replyq_what(owed, i);
+		struct statement *st = x && x->kind == NOTE_NAMED ? statement_ref(x->st) : NULL;
+
+		if (st != NULL && !names_add(&kept, x->name, st))
+			statement_unref(&st);
+		if (x == NULL || x->kind != NOTE_NAME_CLOSED)
+			continue;
+		st = names_take(kept, x->name);
+		if (st == NULL)
+			statement_unref(&x->st); /* it was closed when it was gone: nothing to come back */
+		statement_unref(&st);
+	}
+	names_free(&s->lost);
+	s->lost = s->names; /* what is sent already may use them: the server's errors are put in the client's words */
+	s->names = kept;
+}
+
+void
+prepared_discarded(struct backend *b)
+{
+	discard_on_backend(b);
+	if (b->session != NULL)
+		discard_names(b->session);
+}

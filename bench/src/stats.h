@@ -34,6 +34,9 @@ struct stats_latency {
 	double p50_ms, p90_ms, p99_ms, p999_ms, max_ms; /* NAN if n is 0; of an open loop they hold the schedule lag */
 };
 
+/* Sorts the latencies, in milliseconds, and fills in all but failed and skipped. */
+void stats_latency_from(double *ms, size_t n, struct stats_latency *out);
+
 /*
  * Reads PREFIX.PID and PREFIX.PID.N (pgbench's --log-prefix), all of them. Only transactions that ended at or
  * after `from_us` (microseconds since 1970; 0: everything) counts. A malformed line, as an interrupted pgbench leaves it,

@@ -39,16 +39,17 @@ struct resolve;
 
 struct backend {
 	uint32_t magic;
-	uint8_t state;      /* enum backend_state; written by backend_enter() only */
-	uint8_t chore;      /* enum backend_chore */
-	bool needs_reset;   /* it may carry what settings don't show: reset before anyone else */
-	bool cancel_sent;   /* of the abandoned unit */
-	bool said_fatal;    /* the last error had severity FATAL or PANIC */
-	bool retire;        /* close instead of idling */
-	bool has_served;    /* a session has had it: server_lifetime = 0 means once */
-	uint32_t msg_left;  /* bytes of a message under way from the server */
-	bool msg_hidden;    /* and whose it is */
-	uint32_t n_cancels; /* cancel requests sent and not finished */
+	uint8_t state;       /* enum backend_state; written by backend_enter() only */
+	uint8_t chore;       /* enum backend_chore */
+	bool needs_reset;    /* it may carry what settings don't show: reset before anyone else */
+	bool cancel_sent;    /* of the abandoned unit */
+	bool said_fatal;     /* the last error had severity FATAL or PANIC */
+	bool changed_schema; /* in the transaction under way */
+	bool retire;         /* close instead of idling */
+	bool has_served;     /* a session has had it: server_lifetime = 0 means once */
+	uint32_t msg_left;   /* bytes of a message under way from the server */
+	bool msg_hidden;     /* and whose it is */
+	uint32_t n_cancels;  /* cancel requests sent and not finished */
 	struct stream stream;
 	struct replyq owed;
 	struct prepared_set *prepared; /* statements that are prepared on it */

@@ -28,6 +28,8 @@ struct tally {
 	char *name;
 	unsigned n_backends;
 	unsigned n_clients;
+	_Atomic uint64_t
+		schema; /* of a database: the generation of its schema, as far as statements through us changed it */
 	UT_hash_handle hh;
 };
 
@@ -116,6 +118,13 @@ bool group_claim_waiter(struct group *g, unsigned proxy);
 int group_idle_proxy(const struct group *g, unsigned me);
 
 /* ---- knowledge ---- */
+/* Statements parsed before and after a change of the database's schema are different ones; see statement_new_generation(). */
+static inline uint64_t
+group_schema(const struct group *g)
+{
+	return g->limits.database->schema;
+}
+void group_schema_changed(struct group *g);
 struct settings *group_welcome(struct group *g); /* a reference, or NULL */
 void group_set_welcome(struct group *g, struct settings *welcome);
 /* Startup settings known to be accepted: their canonical form (a reference), else NULL. */

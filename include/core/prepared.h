@@ -47,9 +47,11 @@ bool prepared_may_discard(const uint8_t *sql, size_t n);
 /* The unit that is being sent holds such a statement: nor behind its Sync. */
 bool prepared_is_discarding(const struct backend *b);
 
+/* body[0..n) of a ParameterDescription, RowDescription or NoData. */
+void prepared_described(struct backend *b, char type, const uint8_t *body, size_t n);
 /* CommandComplete of DISCARD ALL or DEALLOCATE ALL. */
 void prepared_discarded(struct backend *b);
-/* An error of the unit under way with SQLSTATE 0A000: a plan may be stale, its statements are parsed anew next time. */
+/* An error of the unit under way says that a plan is stale: its statements are parsed anew next time. */
 void prepared_plan_failed(struct backend *b);
 /*
  * The ErrorResponse body[0..n) in the client's words, where it names a statement as the server knows it: appended to out

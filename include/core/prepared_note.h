@@ -10,7 +10,9 @@
 #include "core/prepared.h"
 #include "core/statement.h"
 
-/* The last unnamed Parse of a session: its body behind the empty name. */
+#define NEVER_PREPARED STATEMENT_PREFIX "0" /* numbers begin at 1 */
+
+/* The last unnamed Parse of a session: its body behind the empty name; or another message's body that is kept. */
 struct unnamed {
 	size_t n;
 	uint8_t body[];
@@ -24,6 +26,8 @@ enum note_kind {
 	NOTE_PARSED_AHEAD, /* our Parse: on the backend */
 	NOTE_REPARSED,     /* our Parse of the session's unnamed statement */
 	NOTE_EVICTED,      /* our Close: no more on the backend */
+	NOTE_DESCRIBED,    /* the client's Describe: the answer is what it goes by from now on */
+	NOTE_CHECKED,      /* our Describe: is the answer still the one that a client was given? */
 	NOTE_NOTHING,
 };
 
@@ -35,9 +39,13 @@ struct note {
 	struct statement *st;    /* a reference, or NULL */
 	struct statement *want;  /* DUPLICATE: what is prepared should it not fail; a reference, or NULL */
 	struct unnamed *old;
+	struct unnamed *types; /* DESCRIBED, CHECKED: body of the ParameterDescription */
+	struct description *told;
 	uint64_t unit; /* of the backend: when it was sent */
 	char name[];
 };
+
+struct unnamed *unnamed_new(const uint8_t *body, size_t n); /* NULL: no memory */
 
 /* On behalf of b: NULL session: the client is not concerned; NULL: no memory. */
 struct note *note_new(enum note_kind kind, struct backend *b, struct session *s, const char *name);

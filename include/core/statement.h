@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Prepared statements, interned: one object for all sessions and backends whose
- * Parse had the same text, the same parameter types and the same settings (the
- * settings decide what names and literals in the text mean; application_name does
- * not count). Compared in full, a hash is never enough. One table with one lock for
- * all threads, taken when something is parsed or forgotten, not when it is executed.
+ * Parse had the same text, the same parameter types, the same settings (they decide
+ * what names and literals in the text mean; application_name does not count) and
+ * fell in the same generation of the database's schema. Compared in full, a hash is
+ * never enough. One table with one lock for all threads, taken when something is
+ * parsed or forgotten, not when it is executed.
  */
 #ifndef PGWEIR_CORE_STATEMENT_H
 #define PGWEIR_CORE_STATEMENT_H
 
+#include "core/description.h"
 #include "core/settings.h"
 
 #include <stdbool.h>
@@ -16,8 +18,14 @@
 
 struct statement;
 
+/*
+ * A schema's generation: a number that no other schema ever has. It changes when the schema does, so that what is parsed
+ * afterwards is planned afresh and is not mapped to a plan of before.
+ */
+uint64_t statement_new_generation(void);
+
 /* body: of a Parse message behind the statement's name: text, number of types, types. NULL: no memory. */
-struct statement *statement_get(struct settings *settings, const uint8_t *body, size_t n);
+struct statement *statement_get(struct settings *settings, uint64_t generation, const uint8_t *body, size_t n);
 /* One of its own, whose text is not kept: it can be prepared but once. */
 struct statement *statement_new_large(void);
 bool statement_is_large(const struct statement *st);
@@ -27,6 +35,10 @@ void statement_unref(struct statement **st); /* nulls; NULL is a no-op */
 const char *statement_server_name(
 	const struct statement *st); /* its name on every backend: STATEMENT_PREFIX + number */
 const uint8_t *statement_body(const struct statement *st, size_t *n);
+
+/* What a client was told of it first; NULL: nothing yet. It stays as long as the statement. */
+const struct description *statement_described(const struct statement *st);
+void statement_set_described(struct statement *st, struct description *d); /* takes it; the first stays */
 
 #define STATEMENT_PREFIX "pgweir_"
 

@@ -40,6 +40,8 @@ void build_query(struct buf *b, const char *sql);
 void build_sync(struct buf *b);
 void build_terminate(struct buf *b);
 void build_close_statement(struct buf *b, const char *name);
+void build_describe_statement(struct buf *b, const char *name);
+void build_flush(struct buf *b);
 void build_parse(struct buf *b, const char *name, const char *sql); /* no parameter types */
 void build_bind_text(struct buf *b, const char *portal, const char *statement, const char *const *values, size_t n);
 void build_execute(struct buf *b, const char *portal);

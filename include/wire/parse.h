@@ -33,6 +33,7 @@ struct error_fields {         /* ErrorResponse / NoticeResponse; absent fields a
 	const char *message;
 	const char *detail;
 	const char *hint;
+	const char *routine; /* of the server's source: the same in any language */
 };
 enum status parse_error(const uint8_t *body, size_t n, struct error_fields *out) must_check;
 

@@ -29,10 +29,11 @@ enum replyq_kind {
 	REPLYQ_BARRIER,  /* hidden Close + Sync */
 	REPLYQ_PARSE,    /* answered by a ParseComplete */
 	REPLYQ_CLOSE,    /* answered by a CloseComplete */
+	REPLYQ_DESCRIBE, /* of a statement: answered by a ParameterDescription, then a RowDescription or NoData */
 };
 
 /*
- * What becomes of a ParseComplete or CloseComplete. AS_PARSE: a Close that stands for the client's Parse of a statement
+ * What becomes of the answer to a Parse, Close or Describe. AS_PARSE: a Close that stands for the client's Parse of a statement
  * that is prepared already; so the server places the answer, and skips it after an error, exactly as it would have.
  */
 enum replyq_answer { REPLYQ_PASS, REPLYQ_SWALLOW, REPLYQ_AS_PARSE };
@@ -45,7 +46,7 @@ enum replyq_outcome {
 
 struct replyq_entry {
 	uint8_t kind;   /* enum replyq_kind */
-	uint8_t answer; /* enum replyq_answer; PARSE and CLOSE */
+	uint8_t answer; /* enum replyq_answer; PARSE, CLOSE and DESCRIBE */
 	bool hidden;    /* a whole unit of ours: its replies are not the client's */
 	uint32_t n_ext; /* other extended-protocol messages between the entry before and this one */
 	void *what;     /* the owner's: told to `settle`, if not NULL */
@@ -83,7 +84,7 @@ void replyq_fini(struct replyq *q); /* what is left is skipped */
  * message must not be sent. Types that are never answered (CopyData, Flush) may be left out.
  */
 bool replyq_sent(struct replyq *q, char fe_type, bool hidden);
-/* The same for Parse and Close of a statement, with what becomes of the answer. */
+/* The same for Parse, Close and Describe of a statement, with what becomes of the answer. */
 bool replyq_sent_statement(struct replyq *q, enum replyq_kind kind, enum replyq_answer answer, void *what);
 /* A Query that undoes something when it is skipped. */
 bool replyq_sent_query(struct replyq *q, void *what);

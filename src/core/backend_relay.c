@@ -102,10 +102,29 @@ got_parameter(struct backend *b, const uint8_t *body, size_t n, bool hidden)
 		session_parameter_changed(b->session);
 }
 
+/*
+ * Commands after which the same text may have another result. A DO block may hold some; what functions do is found out
+ * when a plan fails.
+ */
+static bool
+may_change_schema(const uint8_t *tag, size_t n)
+{
+	static const char *const begins[] = {"ALTER ", "CREATE ", "DROP ", "IMPORT FOREIGN SCHEMA", "DO"};
+
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		if (n > strlen(begins[i]) && memcmp(tag, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
+}
+
 /* Tags are "DISCARD ALL" and "DEALLOCATE ALL". */
 static void
 got_complete(struct backend *b, const uint8_t *tag, size_t n)
 {
+	if (n > 2 && tag[0] <= 'I' && may_change_schema(tag, n)) {
+		b->changed_schema = true;
+		group_schema_changed(b->pool->group);
+	}
 	if (n > 11 && tag[0] == 'D' &&
 	    (memcmp(tag, "DISCARD ALL", 12) == 0 || (n > 14 && memcmp(tag, "DEALLOCATE ALL", 15) == 0)))
 		prepared_discarded(b);
@@ -122,7 +141,7 @@ got_error(struct backend *b, const uint8_t *body, size_t n, bool hidden)
 	is_fatal = e.severity != NULL && (strcmp(e.severity, "FATAL") == 0 || strcmp(e.severity, "PANIC") == 0);
 	if (hidden || is_fatal)
 		backend_keep_error(b, body, n);
-	if (e.sqlstate != NULL && strcmp(e.sqlstate, "0A000") == 0)
+	if (e.routine != NULL && strcmp(e.routine, "RevalidateCachedQuery") == 0)
 		prepared_plan_failed(b);
 }
 
@@ -141,6 +160,8 @@ got_notice(struct backend *b, const uint8_t *body, size_t n)
 static bool
 must_be_whole(const struct backend *b, char type)
 {
+	if (type == BE_PARAMETER_DESCRIPTION || type == BE_ROW_DESCRIPTION)
+		return replyq_current(&b->owed) != NULL;
 	return type == BE_READY || type == BE_ERROR || type == BE_NOTICE || type == BE_PARAMETER_STATUS ||
 	       type == BE_COMMAND_COMPLETE || (type == BE_DATA_ROW && b->applying != NULL);
 }
@@ -162,6 +183,11 @@ got_ready(struct backend *b, const uint8_t *body, size_t n)
 	if (parse_ready(body, n, &tx) != STATUS_OK)
 		return REPLYQ_UNEXPECTED;
 	fate = replyq_got(&b->owed, BE_READY, tx);
+	if (b->changed_schema && tx == TX_IDLE) {
+		/* now others see it, too */
+		b->changed_schema = false;
+		group_schema_changed(b->pool->group);
+	}
 	if (fate == REPLYQ_FORWARD)
 		note_statistics(b);
 	else if (fate == REPLYQ_HIDE && b->applying != NULL)
@@ -183,6 +209,9 @@ got_message(struct backend *b, const struct frame *f, const uint8_t *p, struct b
 		return REPLYQ_UNEXPECTED;
 	if (f->type == BE_ERROR) /* before the queue forgets which message it was */
 		prepared_reword_error(b, body, n, other);
+	if ((f->type == BE_PARAMETER_DESCRIPTION || f->type == BE_ROW_DESCRIPTION || f->type == BE_NO_DATA) &&
+	    f->avail == f->len)
+		prepared_described(b, f->type, body, n);
 	fate = replyq_got(&b->owed, f->type, 0);
 	switch (f->type) {
 	case BE_PARAMETER_STATUS:

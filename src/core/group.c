@@ -7,6 +7,7 @@
 #include "base/secret.h"
 #include "base/str.h"
 #include "core/proxy.h"
+#include "core/statement.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ tally_get(struct tally **table, const char *name)
 	t = calloc(1, sizeof(*t));
 	if (t == NULL)
 		return NULL;
+	t->schema = statement_new_generation();
 	t->name = str_dup(name);
 	if (t->name != NULL)
 		HASH_ADD_KEYPTR(hh, *table, t->name, strlen(t->name), t);
@@ -392,6 +394,12 @@ group_idle_proxy(const struct group *g, unsigned me)
 }
 
 /* ---- knowledge ---- */
+
+void
+group_schema_changed(struct group *g)
+{
+	g->limits.database->schema = statement_new_generation();
+}
 
 struct settings *
 group_welcome(struct group *g)

@@ -15,8 +15,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define WHOLE_MAX 32768u                    /* a larger Parse is not interned */
-#define NEVER_PREPARED STATEMENT_PREFIX "0" /* numbers begin at 1 */
+#define WHOLE_MAX 32768u /* a larger Parse is not interned */
 
 bool
 prepared_is_on(const struct session *s)
@@ -116,16 +115,43 @@ make_room(struct relay *r)
 	return true;
 }
 
+/*
+ * Our Parse of a statement that a session has had elsewhere. With the parameter types that the server inferred then, if they
+ * are known: they stay as they are there, too, whatever becomes of the tables.
+ */
+static bool
+send_parse_again(struct relay *r, const struct statement *st, struct note *note)
+{
+	const struct description *described = statement_described(st);
+	size_t n, n_types, n_text;
+	const uint8_t *body = statement_body(st, &n), *types;
+	struct buf with_types;
+	bool ok;
+
+	if (described == NULL)
+		return send_parse(r, statement_server_name(st), body, n, note);
+	n_text = strnlen((const char *)body, n);
+	types = description_types(described, &n_types);
+	buf_init(&with_types);
+	buf_append(&with_types, body, n_text + (n_text < n));
+	buf_append(&with_types, types, n_types);
+	ok = !with_types.failed;
+	if (ok)
+		ok = send_parse(r, statement_server_name(st), buf_head(&with_types), with_types.len, note);
+	else
+		note_free(note);
+	buf_fini(&with_types);
+	return ok;
+}
+
 /* Makes sure that st is prepared on the backend when the client's message arrives there. */
 static bool
 ensure_prepared(struct relay *r, struct statement *st)
 {
 	struct backend *b = r->session->backend;
 	struct note *note;
-	const uint8_t *body;
-	size_t n;
 
-	if (prepared_set_is_stale(b->prepared, st) && !send_evict(r, st))
+	if (prepared_set_state(b->prepared, st) == PREPARED_STALE && !send_evict(r, st))
 		return false;
 	if (prepared_set_has(b->prepared, st)) {
 		counter_add(&b->pool->stats.n_prepared_hits, 1);
@@ -139,15 +165,36 @@ ensure_prepared(struct relay *r, struct statement *st)
 	if (note == NULL)
 		return false;
 	note->st = statement_ref(st);
-	body = statement_body(st, &n);
 	/* noted first: where the server skips it, the queue undoes it at once */
 	if (!prepared_set_add(&b->prepared, st)) {
 		note_free(note);
 		return false;
 	}
 	prepared_set_use(b->prepared, st, b->n_units_sent);
+	if (statement_described(st) != NULL)
+		prepared_set_mark(b->prepared, st, PREPARED_UNCHECKED);
 	counter_add(&b->pool->stats.n_server_parses, 1);
-	return send_parse(r, statement_server_name(st), body, n, note);
+	return send_parse_again(r, st, note);
+}
+
+/* Asks whether a statement that was parsed again still has the result that clients have been told of. */
+static bool
+send_check(struct relay *r, struct statement *st)
+{
+	struct backend *b = r->session->backend;
+	struct note *note = note_new(NOTE_CHECKED, b, NULL, NULL);
+	struct buf out;
+
+	if (note == NULL)
+		return false;
+	note->st = statement_ref(st);
+	prepared_set_mark(b->prepared, st, PREPARED_CHECKING);
+	if (!note_sent(r, REPLYQ_DESCRIBE, REPLYQ_SWALLOW, note))
+		return false;
+	buf_init(&out);
+	build_describe_statement(&out, statement_server_name(st));
+	build_flush(&out);
+	return queue_buf(r, &out);
 }
 
 /* ---- Parse ---- */
@@ -210,7 +257,7 @@ parse_new_name(struct relay *r, const struct frame *f, struct statement *st, str
 {
 	struct backend *b = r->session->backend;
 
-	if (prepared_set_has(b->prepared, st) && !prepared_set_is_stale(b->prepared, st) && is_sure_to_parse(b)) {
+	if (prepared_set_state(b->prepared, st) == PREPARED_READY && is_sure_to_parse(b)) {
 		counter_add(&b->pool->stats.n_prepared_hits, 1);
 		prepared_set_use(b->prepared, st, b->n_units_sent);
 		*n_replaced = f->len;
@@ -276,7 +323,7 @@ parse_named(struct relay *r, const struct frame *f, const char *name, struct sta
 static struct statement *
 get_statement(struct session *s, const uint8_t *body, size_t n)
 {
-	return meaning(s) ? statement_get(s->meaning, body, n) : NULL;
+	return meaning(s) ? statement_get(s->meaning, group_schema(s->pool->group), body, n) : NULL;
 }
 
 /* Goes as it is; a copy is kept for a Bind that comes when the session has another backend. */
@@ -285,15 +332,13 @@ parse_unnamed(struct relay *r, const uint8_t *body, size_t n)
 {
 	struct session *s = r->session;
 	struct note *note = note_new(NOTE_UNNAMED, s->backend, s, NULL);
-	struct unnamed *copy = malloc(sizeof(*copy) + n);
+	struct unnamed *copy = unnamed_new(body, n);
 
 	if (note == NULL || copy == NULL) {
 		free(note);
 		free(copy);
 		return false;
 	}
-	copy->n = n;
-	memcpy(copy->body, body, n);
 	note->old = s->unnamed;
 	s->unnamed = copy;
 	s->backend->unnamed_of = s;
@@ -410,28 +455,80 @@ pass_unknown_name(struct relay *r, const struct frame *f, const struct statement
 	return rename_reference(r, f, ref, other, n_replaced);
 }
 
-/* Bind, or Describe of a statement. */
+/* Prepares st and answers how it is on the backend: not before the server has said so, where that must be asked. */
 static bool
+ensure_usable(struct relay *r, struct statement *st, enum prepared_state *state)
+{
+	struct backend *b = r->session->backend;
+
+	if (!ensure_prepared(r, st))
+		return false;
+	*state = prepared_set_state(b->prepared, st);
+	if (*state != PREPARED_UNCHECKED || b->owed.mode == REPLYQ_SKIPPING)
+		return true;
+	*state = PREPARED_CHECKING;
+	return send_check(r, st);
+}
+
+/* The client's Describe of a statement of which no client has been told anything yet, or whose answer won't be the server's. */
+static bool
+send_describe(struct relay *r, struct statement *st)
+{
+	struct note *note = note_new(NOTE_DESCRIBED, r->session->backend, NULL, NULL);
+
+	if (note == NULL)
+		return false;
+	note->st = statement_ref(st);
+	return note_sent(r, REPLYQ_DESCRIBE, REPLYQ_PASS, note);
+}
+
+/* Bind or Describe of a statement that the session has prepared. */
+static enum prepared_verdict
+on_use_named(struct relay *r, const struct frame *f, const struct statement_ref *ref, struct statement *st,
+             size_t *n_replaced)
+{
+	struct replyq *owed = &r->session->backend->owed;
+	enum prepared_state state;
+	bool ok;
+
+	if (!ensure_usable(r, st, &state))
+		return PREPARED_FAILED;
+	if (state == PREPARED_CHECKING && owed->mode != REPLYQ_SKIPPING)
+		return PREPARED_WAIT;
+	/* the server refuses a name that it does not know, at the right place; prepared_reword_error() says why it really does */
+	ok = rename_reference(r, f, ref, state == PREPARED_CHANGED ? NEVER_PREPARED : statement_server_name(st),
+	                      n_replaced);
+	if (f->type == FE_DESCRIBE &&
+	    (state == PREPARED_CHANGED || (!statement_is_large(st) && statement_described(st) == NULL)))
+		ok = ok && send_describe(r, st);
+	else
+		ok = ok && replyq_sent(owed, f->type, false);
+	return ok ? PREPARED_PASS : PREPARED_FAILED;
+}
+
+/* Bind, or Describe of a statement. */
+static enum prepared_verdict
 on_use(struct relay *r, const struct frame *f, const struct statement_ref *ref, size_t *n_replaced)
 {
 	struct session *s = r->session;
 	struct statement *st = ref->name[0] != '\0' ? names_find(s->names, ref->name) : NULL;
+	enum prepared_verdict verdict;
 	bool ok;
 
-	if (f->type == FE_BIND) {
-		counter_add(&s->pool->stats.n_binds, 1);
-		if (ref->name[0] == '\0')
-			s->parse_is_unbound = false;
-		if (ref->name[0] == '\0' || st != NULL)
-			note_discarding(s, st);
+	if (st != NULL) {
+		verdict = on_use_named(r, f, ref, st, n_replaced);
+	} else {
+		ok = ref->name[0] == '\0' ? ensure_unnamed(r) : pass_unknown_name(r, f, ref, n_replaced);
+		verdict = ok && replyq_sent(&s->backend->owed, f->type, false) ? PREPARED_PASS : PREPARED_FAILED;
 	}
+	if (f->type != FE_BIND || verdict != PREPARED_PASS)
+		return verdict;
+	counter_add(&s->pool->stats.n_binds, 1);
 	if (ref->name[0] == '\0')
-		ok = ensure_unnamed(r);
-	else if (st != NULL)
-		ok = ensure_prepared(r, st) && rename_reference(r, f, ref, statement_server_name(st), n_replaced);
-	else
-		ok = pass_unknown_name(r, f, ref, n_replaced);
-	return ok && replyq_sent(&s->backend->owed, f->type, false);
+		s->parse_is_unbound = false;
+	if (ref->name[0] == '\0' || st != NULL)
+		note_discarding(s, st);
+	return verdict;
 }
 
 /* The statement stays on the backend for others: the client's Close becomes one of a name that nobody has. */
@@ -509,7 +606,7 @@ prepared_client_message(struct relay *r, const struct frame *f, size_t *n_replac
 	else if (f->type == FE_CLOSE)
 		ok = on_close(r, f, &ref, n_replaced);
 	else
-		ok = on_use(r, f, &ref, n_replaced);
+		return on_use(r, f, &ref, n_replaced);
 	return ok ? PREPARED_PASS : PREPARED_FAILED;
 }
 
@@ -554,4 +651,6 @@ void
 prepared_plan_failed(struct backend *b)
 {
 	prepared_set_stale(b->prepared, b->n_units_done);
+	/* what changed is in no statement that we saw, or we would have known */
+	group_schema_changed(b->pool->group);
 }

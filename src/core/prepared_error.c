@@ -79,24 +79,66 @@ names_a_statement(const uint8_t *body, size_t n)
 	       strstr(e.message, STATEMENT_PREFIX) != NULL;
 }
 
+/* A Bind or Describe of a statement whose result is no more what the client was told (PREPARED_CHANGED). */
+static bool
+is_of_changed(const char *message)
+{
+	size_t n = strlen(NEVER_PREPARED);
+	const char *at = strstr(message, NEVER_PREPARED);
+
+	return at != NULL && !(at > message && at[-1] == '?') && strspn(at + n, "0123456789") == 0;
+}
+
+/* As the server says it, whose words they are: in English, whatever lc_messages is. */
+static void
+append_changed(struct buf *out, uint8_t field, const char *text)
+{
+	if (field == 'C')
+		msg_str(out, "0A000");
+	else if (field == 'M')
+		msg_str(out, "cached plan must not change result type");
+	else if (field == 'R')
+		msg_str(out, "RevalidateCachedQuery");
+	else
+		msg_str(out, text);
+}
+
+static void
+append_parameters(struct buf *out, const struct statement *st)
+{
+	size_t n;
+	const uint8_t *types = description_types(statement_described(st), &n);
+	uint32_t mark = msg_begin(out, BE_PARAMETER_DESCRIPTION);
+
+	buf_append(out, types, n);
+	msg_end(out, mark);
+}
+
 void
 prepared_reword_error(const struct backend *b, const uint8_t *body, size_t n, struct buf *out)
 {
 	const struct note *x = replyq_current(&b->owed);
 	const char *duplicate = x && x->kind == NOTE_DUPLICATE ? x->name : NULL;
+	struct error_fields e;
 	struct reader r;
 	uint32_t mark;
 	uint8_t field;
+	bool changed;
 
 	if (b->session == NULL || !names_a_statement(body, n))
 		return;
+	changed = parse_error(body, n, &e) == STATUS_OK && is_of_changed(e.message);
+	if (changed && x != NULL && x->kind == NOTE_DESCRIBED)
+		append_parameters(out, x->st); /* which the server says before it fails */
 	reader_init(&r, body, n);
 	mark = msg_begin(out, BE_ERROR);
 	while ((field = reader_u8(&r)) != 0 && !r.bad) {
 		const char *text = reader_str(&r);
 
 		buf_append_u8(out, field);
-		if (field == 'M')
+		if (changed)
+			append_changed(out, field, text);
+		else if (field == 'M')
 			append_reworded(out, b, duplicate, text);
 		else
 			msg_str(out, text);

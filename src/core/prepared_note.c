@@ -4,6 +4,7 @@
 #include "core/backend.h"
 #include "core/prepared_set.h"
 #include "core/session.h"
+#include "wire/pgmsg.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,18 @@ unnamed_free(struct unnamed **u)
 {
 	free(*u);
 	*u = NULL;
+}
+
+struct unnamed *
+unnamed_new(const uint8_t *body, size_t n)
+{
+	struct unnamed *u = malloc(sizeof(*u) + n);
+
+	if (u != NULL) {
+		u->n = n;
+		memcpy(u->body, body, n);
+	}
+	return u;
 }
 
 struct note *
@@ -38,6 +51,8 @@ note_free(struct note *x)
 	statement_unref(&x->st);
 	statement_unref(&x->want);
 	unnamed_free(&x->old);
+	unnamed_free(&x->types);
+	description_free(&x->told);
 	free(x);
 }
 
@@ -77,7 +92,7 @@ name_after_all(struct note *x)
 
 	if (!prepared_set_has(b->prepared, x->st) && !prepared_set_add(&b->prepared, x->st))
 		b->retire = true;
-	prepared_set_stale_one(b->prepared, x->st);
+	prepared_set_mark(b->prepared, x->st, PREPARED_STALE);
 	if (x->session == NULL || x->want == NULL)
 		return;
 	if (later == NULL && names_add(&x->session->names, x->name, x->want)) {
@@ -130,7 +145,49 @@ undo(struct note *x, enum replyq_outcome outcome)
 		if (!prepared_set_has(x->backend->prepared, x->st) && !prepared_set_add(&x->backend->prepared, x->st))
 			x->backend->retire = true;
 		break;
+	case NOTE_CHECKED:
+		prepared_set_mark(x->backend->prepared, x->st, PREPARED_UNCHECKED);
+		break;
 	case NOTE_DUPLICATE:
+	case NOTE_DESCRIBED:
+	case NOTE_NOTHING:
+		break;
+	}
+}
+
+/* The answer to our Describe is there: with another result the client must not be served from this plan. */
+static void
+checked(struct note *x)
+{
+	const struct description *before = statement_described(x->st);
+	bool is_same = x->told == NULL || before == NULL || description_has_same_result(before, x->told);
+
+	prepared_set_mark(x->backend->prepared, x->st, is_same ? PREPARED_READY : PREPARED_CHANGED);
+	if (!is_same)
+		group_schema_changed(x->backend->pool->group);
+}
+
+static void
+done(struct note *x)
+{
+	switch (x->kind) {
+	case NOTE_DUPLICATE:
+		name_after_all(x);
+		break;
+	case NOTE_DESCRIBED:
+		if (x->told != NULL)
+			statement_set_described(x->st, x->told);
+		x->told = NULL;
+		break;
+	case NOTE_CHECKED:
+		checked(x);
+		break;
+	case NOTE_NAMED:
+	case NOTE_UNNAMED:
+	case NOTE_NAME_CLOSED:
+	case NOTE_PARSED_AHEAD:
+	case NOTE_REPARSED:
+	case NOTE_EVICTED:
 	case NOTE_NOTHING:
 		break;
 	}
@@ -143,10 +200,10 @@ prepared_settle(void *what, enum replyq_outcome outcome)
 
 	if (x->kind == NOTE_NAME_CLOSED && x->session != NULL)
 		x->session->n_closing--;
-	if (outcome != REPLYQ_DONE)
+	if (outcome == REPLYQ_DONE)
+		done(x);
+	else
 		undo(x, outcome);
-	else if (x->kind == NOTE_DUPLICATE)
-		name_after_all(x);
 	note_free(x);
 }
 
@@ -209,6 +266,20 @@ discard_names(struct session *s)
 	names_free(&s->lost);
 	s->lost = s->names; /* what is sent already may use them: the server's errors are put in the client's words */
 	s->names = kept;
+}
+
+/* A message that answers a Describe, before the queue forgets which. */
+void
+prepared_described(struct backend *b, char type, const uint8_t *body, size_t n)
+{
+	struct note *x = replyq_current(&b->owed);
+
+	if (x == NULL || (x->kind != NOTE_DESCRIBED && x->kind != NOTE_CHECKED))
+		return;
+	if (type == BE_PARAMETER_DESCRIPTION)
+		x->types = unnamed_new(body, n);
+	else if (x->types != NULL)
+		x->told = description_new(x->types->body, x->types->n, type == BE_NO_DATA ? NULL : body, n);
 }
 
 void

@@ -9,7 +9,7 @@
 struct prepared {
 	struct statement *st;
 	uint64_t last_unit;
-	bool is_stale;
+	enum prepared_state state;
 	TAILQ_ENTRY(prepared) link;
 	UT_hash_handle hh;
 };
@@ -29,18 +29,12 @@ find(const struct prepared_set *set, const struct statement *st)
 	return x;
 }
 
-bool
-prepared_set_has(const struct prepared_set *set, const struct statement *st)
-{
-	return find(set, st) != NULL;
-}
-
-bool
-prepared_set_is_stale(const struct prepared_set *set, const struct statement *st)
+enum prepared_state
+prepared_set_state(const struct prepared_set *set, const struct statement *st)
 {
 	const struct prepared *x = find(set, st);
 
-	return x != NULL && x->is_stale;
+	return x ? x->state : PREPARED_MISSING;
 }
 
 bool
@@ -57,6 +51,7 @@ prepared_set_add(struct prepared_set **setp, struct statement *st)
 	if (x == NULL)
 		return false;
 	x->st = st;
+	x->state = PREPARED_READY;
 	HASH_ADD_PTR((*setp)->by_statement, st, x);
 	if (x->hh.tbl == NULL) {
 		free(x);
@@ -83,6 +78,22 @@ prepared_set_remove(struct prepared_set *set, const struct statement *st)
 
 	if (x != NULL)
 		drop(set, x);
+}
+
+static void
+mark(struct prepared *x, enum prepared_state state)
+{
+	if (!statement_is_large(x->st))
+		x->state = state;
+}
+
+void
+prepared_set_mark(struct prepared_set *set, const struct statement *st, enum prepared_state state)
+{
+	struct prepared *x = find(set, st);
+
+	if (x != NULL)
+		mark(x, state);
 }
 
 void
@@ -119,17 +130,8 @@ prepared_set_stale(struct prepared_set *set, uint64_t from_unit)
 	TAILQ_FOREACH (x, &set->recent, link) {
 		if (x->last_unit < from_unit)
 			return;
-		x->is_stale = !statement_is_large(x->st);
+		mark(x, PREPARED_STALE);
 	}
-}
-
-void
-prepared_set_stale_one(struct prepared_set *set, const struct statement *st)
-{
-	struct prepared *x = find(set, st);
-
-	if (x != NULL)
-		x->is_stale = !statement_is_large(st);
 }
 
 void

@@ -4,17 +4,25 @@
 #include "base/hash.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* What a text's meaning depends on. */
+struct context {
+	struct settings *settings; /* NULL: large, and not in the table */
+	uint64_t generation;
+};
+
 struct statement {
 	uint32_t refs; /* under table.lock */
 	UT_hash_handle hh;
-	struct settings *settings; /* NULL: large, and not in the table */
+	_Atomic(struct description *) described;
 	char server_name[28];
-	size_t n_key; /* the key: the settings' address, then the body */
-	uint8_t key[];
+	size_t n_key; /* the key: from `context` on */
+	struct context context;
+	uint8_t body[];
 };
 
 static struct {
@@ -23,16 +31,25 @@ static struct {
 	uint64_t last_number, n_bytes;
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static struct statement *
-statement_new(struct settings *settings, const uint8_t *body, size_t n)
+uint64_t
+statement_new_generation(void)
 {
-	struct statement *st = calloc(1, sizeof(*st) + sizeof(settings) + n);
+	static _Atomic uint64_t last;
+
+	return atomic_fetch_add(&last, 1) + 1;
+}
+
+static struct statement *
+statement_new(struct context context, const uint8_t *body, size_t n)
+{
+	struct statement *st = calloc(1, sizeof(*st) + n);
 
 	if (st == NULL)
 		return NULL;
-	st->n_key = sizeof(settings) + n;
-	memcpy(st->key, &settings, sizeof(settings));
-	memcpy(st->key + sizeof(settings), body, n);
+	st->n_key = sizeof(context) + n;
+	st->context = context;
+	if (n > 0)
+		memcpy(st->body, body, n);
 	return st;
 }
 
@@ -46,27 +63,28 @@ set_server_name(struct statement *st)
 
 /* Under the lock. False: no memory. */
 static bool
-add(struct statement *st, struct settings *settings)
+add(struct statement *st)
 {
-	HASH_ADD_KEYPTR(hh, table.all, st->key, st->n_key, st);
+	HASH_ADD_KEYPTR(hh, table.all, &st->context, st->n_key, st);
 	if (st->hh.tbl == NULL)
 		return false;
-	st->settings = settings_ref(settings);
+	(void)settings_ref(st->context.settings);
 	set_server_name(st);
 	table.n_bytes += sizeof(*st) + st->n_key;
 	return true;
 }
 
 struct statement *
-statement_get(struct settings *settings, const uint8_t *body, size_t n)
+statement_get(struct settings *settings, uint64_t generation, const uint8_t *body, size_t n)
 {
-	struct statement *fresh = statement_new(settings, body, n), *found = NULL;
+	struct context context = {settings, generation};
+	struct statement *fresh = statement_new(context, body, n), *found = NULL;
 
 	if (fresh == NULL)
 		return NULL;
 	pthread_mutex_lock(&table.lock);
-	HASH_FIND(hh, table.all, fresh->key, fresh->n_key, found);
-	if (found == NULL && add(fresh, settings)) {
+	HASH_FIND(hh, table.all, &fresh->context, fresh->n_key, found);
+	if (found == NULL && add(fresh)) {
 		found = fresh;
 		fresh = NULL;
 	}
@@ -80,12 +98,11 @@ statement_get(struct settings *settings, const uint8_t *body, size_t n)
 struct statement *
 statement_new_large(void)
 {
-	struct statement *st = calloc(1, sizeof(*st) + sizeof(st->settings));
+	struct statement *st = statement_new((struct context){0}, NULL, 0);
 
 	if (st == NULL)
 		return NULL;
 	st->refs = 1;
-	st->n_key = sizeof(st->settings); /* no body */
 	pthread_mutex_lock(&table.lock);
 	set_server_name(st);
 	pthread_mutex_unlock(&table.lock);
@@ -95,7 +112,7 @@ statement_new_large(void)
 bool
 statement_is_large(const struct statement *st)
 {
-	return st->settings == NULL;
+	return st->context.settings == NULL;
 }
 
 struct statement *
@@ -124,8 +141,10 @@ statement_unref(struct statement **stp)
 		}
 	}
 	pthread_mutex_unlock(&table.lock);
-	if (dead != NULL)
-		settings_unref(&dead->settings);
+	if (dead == NULL)
+		return;
+	settings_unref(&dead->context.settings);
+	free(atomic_load(&dead->described));
 	free(dead);
 }
 
@@ -138,8 +157,23 @@ statement_server_name(const struct statement *st)
 const uint8_t *
 statement_body(const struct statement *st, size_t *n)
 {
-	*n = st->n_key - sizeof(st->settings);
-	return st->key + sizeof(st->settings);
+	*n = st->n_key - sizeof(st->context);
+	return st->body;
+}
+
+const struct description *
+statement_described(const struct statement *st)
+{
+	return atomic_load_explicit(&st->described, memory_order_acquire);
+}
+
+void
+statement_set_described(struct statement *st, struct description *d)
+{
+	struct description *none = NULL;
+
+	if (!atomic_compare_exchange_strong(&st->described, &none, d))
+		description_free(&d);
 }
 
 struct statement_totals

@@ -282,13 +282,31 @@ build_terminate(struct buf *b)
 	build_empty(b, FE_TERMINATE);
 }
 
-void
-build_close_statement(struct buf *b, const char *name)
+static void
+build_of_statement(struct buf *b, char type, const char *name)
 {
-	uint32_t mark = msg_begin(b, FE_CLOSE);
+	uint32_t mark = msg_begin(b, type);
 	buf_append_u8(b, 'S');
 	msg_str(b, name);
 	msg_end(b, mark);
+}
+
+void
+build_close_statement(struct buf *b, const char *name)
+{
+	build_of_statement(b, FE_CLOSE, name);
+}
+
+void
+build_describe_statement(struct buf *b, const char *name)
+{
+	build_of_statement(b, FE_DESCRIBE, name);
+}
+
+void
+build_flush(struct buf *b)
+{
+	msg_end(b, msg_begin(b, FE_FLUSH));
 }
 
 void

@@ -98,6 +98,9 @@ error_field_set(struct error_fields *out, char code, const char *text)
 	case 'H':
 		out->hint = text;
 		break;
+	case 'R':
+		out->routine = text;
+		break;
 	default: /* position, file, line, ...: the peer's business */
 		break;
 	}

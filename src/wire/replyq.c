@@ -63,13 +63,19 @@ grow(struct replyq *q)
 }
 
 static bool
+is_statement(const struct replyq_entry *e)
+{
+	return e->kind == REPLYQ_PARSE || e->kind == REPLYQ_CLOSE || e->kind == REPLYQ_DESCRIBE;
+}
+
+static bool
 push_entry(struct replyq *q, struct replyq_entry e)
 {
 	if (q->n >= REPLYQ_MAX || (q->n == q->cap && !grow(q)))
 		return false;
 	e.n_ext = q->n_ext;
 	if (e.kind != REPLYQ_COPY_END)
-		q->in_unit = e.kind == REPLYQ_PARSE || e.kind == REPLYQ_CLOSE;
+		q->in_unit = is_statement(&e);
 	*entry_at(q, q->n++) = e;
 	q->n_ext = 0;
 	return true;
@@ -264,12 +270,6 @@ skip_to_sync(struct replyq *q, bool is_head)
 	}
 }
 
-static bool
-is_statement(const struct replyq_entry *e)
-{
-	return e->kind == REPLYQ_PARSE || e->kind == REPLYQ_CLOSE;
-}
-
 static void
 got_error(struct replyq *q)
 {
@@ -285,7 +285,7 @@ got_error(struct replyq *q)
 		skip_to_sync(q, is_head);
 }
 
-/* A ParseComplete or CloseComplete. */
+/* A ParseComplete or CloseComplete, or the last answer to a Describe. */
 static enum replyq_fate
 got_statement(struct replyq *q, enum replyq_kind kind)
 {
@@ -363,6 +363,14 @@ got_ready(struct replyq *q, char tx_status)
 	return hidden ? REPLYQ_HIDE : REPLYQ_FORWARD;
 }
 
+/* The answer that comes now is to a message of ours inside a unit of the client's. */
+static bool
+is_swallowed(struct replyq *q)
+{
+	return q->n > 0 && is_statement(entry_at(q, 0)) && q->n_done >= entry_at(q, 0)->n_ext &&
+	       entry_at(q, 0)->answer == REPLYQ_SWALLOW;
+}
+
 enum replyq_fate
 replyq_got(struct replyq *q, char be_type, char tx_status)
 {
@@ -388,9 +396,12 @@ replyq_got(struct replyq *q, char be_type, char tx_status)
 		return got_statement(q, REPLYQ_CLOSE);
 	case BE_PARSE_COMPLETE:
 		return got_statement(q, REPLYQ_PARSE);
-	case BE_BIND_COMPLETE:
+	case BE_PARAMETER_DESCRIPTION:
+		return is_swallowed(q) ? REPLYQ_HIDE : fate;
 	case BE_NO_DATA:
 	case BE_ROW_DESCRIPTION: /* of a Describe, where one is due; else of a Query, and then nothing is due */
+		return got_statement(q, REPLYQ_DESCRIBE);
+	case BE_BIND_COMPLETE:
 		if (q->n_done < head_n_ext(q))
 			q->n_done++;
 		break;

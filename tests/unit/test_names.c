@@ -16,7 +16,7 @@ statement(int i)
 	struct statement *st;
 
 	body[n + 1] = body[n + 2] = 0; /* no parameter types */
-	st = statement_get(none, (const uint8_t *)body, (size_t)n + 3);
+	st = statement_get(none, 1, (const uint8_t *)body, (size_t)n + 3);
 	settings_unref(&none);
 	ck_assert_ptr_nonnull(st);
 	return st;

@@ -18,7 +18,7 @@ setup(void)
 		char body[32];
 		int n = snprintf(body, sizeof(body), "select %d", i) + 1;
 
-		st[i] = statement_get(none, (const uint8_t *)body, (size_t)n);
+		st[i] = statement_get(none, 1, (const uint8_t *)body, (size_t)n);
 		ck_assert_ptr_nonnull(st[i]);
 	}
 	settings_unref(&none);
@@ -45,13 +45,13 @@ add(int i, uint64_t unit)
 START_TEST(empty)
 {
 	ck_assert(!prepared_set_has(NULL, st[0]));
-	ck_assert(!prepared_set_is_stale(NULL, st[0]));
+	ck_assert_int_eq(prepared_set_state(NULL, st[0]), PREPARED_MISSING);
 	ck_assert_ptr_null(prepared_set_victim(NULL, 9));
 	ck_assert_uint_eq(prepared_set_n(NULL), 0);
 	prepared_set_remove(NULL, st[0]);
 	prepared_set_use(NULL, st[0], 1);
 	prepared_set_stale(NULL, 0);
-	prepared_set_stale_one(NULL, st[0]);
+	prepared_set_mark(NULL, st[0], PREPARED_STALE);
 }
 END_TEST
 
@@ -90,9 +90,9 @@ START_TEST(a_large_one_is_no_victim_and_never_stale)
 	add(0, 2);
 	ck_assert_ptr_eq(prepared_set_victim(set, 10), st[0]);
 	prepared_set_stale(set, 0);
-	prepared_set_stale_one(set, large);
-	ck_assert(!prepared_set_is_stale(set, large));
-	ck_assert(prepared_set_is_stale(set, st[0]));
+	prepared_set_mark(set, large, PREPARED_STALE);
+	ck_assert_int_eq(prepared_set_state(set, large), PREPARED_READY);
+	ck_assert_int_eq(prepared_set_state(set, st[0]), PREPARED_STALE);
 	statement_unref(&large);
 }
 END_TEST
@@ -103,13 +103,13 @@ START_TEST(stale_are_those_of_the_unit_and_later_ones)
 		add(i, (uint64_t)i);
 	prepared_set_stale(set, 3);
 	for (int i = 0; i < N; i++)
-		ck_assert_int_eq(prepared_set_is_stale(set, st[i]), i >= 3);
+		ck_assert_int_eq(prepared_set_state(set, st[i]), i >= 3 ? PREPARED_STALE : PREPARED_READY);
 	/* parsed anew */
 	prepared_set_remove(set, st[3]);
 	add(3, 7);
-	ck_assert(!prepared_set_is_stale(set, st[3]));
-	prepared_set_stale_one(set, st[0]);
-	ck_assert(prepared_set_is_stale(set, st[0]));
+	ck_assert_int_eq(prepared_set_state(set, st[3]), PREPARED_READY);
+	prepared_set_mark(set, st[0], PREPARED_STALE);
+	ck_assert_int_eq(prepared_set_state(set, st[0]), PREPARED_STALE);
 }
 END_TEST
 

@@ -12,7 +12,7 @@
  * "=barrier" "=wants" "=nowants" check the state.
  *
  * Statements carry a note, a letter: "+Pa" the client's Parse, "~Pa" one of ours among the client's messages, "^Ca" a Close in
- * place of the client's Parse, "+Qa" a Query with a note. "p3" is a CloseComplete that must become a ParseComplete.
+ * place of the client's Parse, "+Da" "~Da" a Describe, "+Qa" a Query with a note. "p3" is a CloseComplete that must become a ParseComplete.
  * "@a+b!c-" checks what was told since the last such word, in order: done, failed, skipped.
  */
 static char notes[26];
@@ -39,13 +39,13 @@ note(char letter)
 static void
 send_noted(struct replyq *q, const char *word)
 {
+	enum replyq_kind kind = word[1] == 'P' ? REPLYQ_PARSE : word[1] == 'C' ? REPLYQ_CLOSE : REPLYQ_DESCRIBE;
 	enum replyq_answer answer = word[0] == '+' ? REPLYQ_PASS : word[0] == '~' ? REPLYQ_SWALLOW : REPLYQ_AS_PARSE;
 
 	if (word[1] == 'Q')
 		ck_assert(replyq_sent_query(q, note(word[2])));
 	else
-		ck_assert(
-			replyq_sent_statement(q, word[1] == 'P' ? REPLYQ_PARSE : REPLYQ_CLOSE, answer, note(word[2])));
+		ck_assert(replyq_sent_statement(q, kind, answer, note(word[2])));
 }
 
 static void
@@ -286,6 +286,25 @@ START_TEST(statements_and_copy)
 END_TEST
 
 /* A unit must wait while it is not known which Syncs of a COPY that failed are answered; what is sent nevertheless is never trusted. */
+START_TEST(descriptions)
+{
+	play(">P +Da >S <1 <t <T @a+ <ZI =settled");
+	play(">P +Da >S <1 <t <n @a+ <ZI =settled");
+	/* ours, in front of the client's Bind; nothing else of it is hidden */
+	play("~Pa ~Db =open (1 @a+ (t (T @b+ >B >D >E >S <2 <T <D <C <ZI =settled");
+	play("~Da (t (n @a+ >B >E >S <2 <C <ZI =settled");
+	/* a Describe of the client's before ours */
+	play(">D +Da ~Db >S <t <T <t <T @a+ (t (T @b+ <ZI =settled");
+	/* missing; the parameters have been told when the plan fails */
+	play("+Da >S <E @a! <ZI =settled");
+	play("+Da >B >S <t <E @a! <ZI =settled");
+	play(">P +Da >S <E @a- <ZI =settled");
+	play("~Pa ~Db <E @b-a! >B >S <ZI =settled");
+	/* a result's description is not its own */
+	play(">Q <T <D <C <ZI +Da >S <t <T @a+ <ZI =settled");
+}
+END_TEST
+
 START_TEST(doubt_is_settled_before_the_next_unit)
 {
 	struct replyq q;
@@ -334,5 +353,5 @@ END_TEST
 
 UNIT_MAIN("replyq", simple_queries, extended_units, errors_skip_to_sync, copy_by_simple_query,
           copy_by_extended_protocol, doubtful_syncs, hidden_units, statements_with_notes,
-          statements_that_fail_and_are_skipped, statements_and_copy, doubt_is_settled_before_the_next_unit,
-          grows_and_is_bounded)
+          statements_that_fail_and_are_skipped, statements_and_copy, descriptions,
+          doubt_is_settled_before_the_next_unit, grows_and_is_bounded)

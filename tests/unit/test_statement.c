@@ -10,7 +10,7 @@
 static struct statement *
 get(struct settings *settings, const char *body, size_t n)
 {
-	struct statement *st = statement_get(settings, (const uint8_t *)body, n);
+	struct statement *st = statement_get(settings, 1, (const uint8_t *)body, n);
 
 	ck_assert_ptr_nonnull(st);
 	return st;
@@ -103,7 +103,7 @@ get_and_drop(void *arg)
 	for (int i = 0; i < 20000; i++) {
 		char body[32];
 		int n = snprintf(body, sizeof(body), "select %d", i % 7) + 1;
-		struct statement *st = statement_get(none, (const uint8_t *)body, (size_t)n),
+		struct statement *st = statement_get(none, 1, (const uint8_t *)body, (size_t)n),
 				 *again = statement_ref(st);
 
 		statement_unref(&st);
@@ -126,5 +126,40 @@ START_TEST(threads_share_the_table)
 }
 END_TEST
 
-UNIT_MAIN("statement", equal_ones_are_one, settings_tell_them_apart, names_on_servers_are_not_used_again,
-          large_ones_are_of_their_own, threads_share_the_table)
+START_TEST(a_new_generation_tells_them_apart)
+{
+	struct settings *none = settings_empty();
+	uint64_t first = statement_new_generation(), second = statement_new_generation();
+	struct statement *a = statement_get(none, first, (const uint8_t *)"x", 1),
+			 *b = statement_get(none, second, (const uint8_t *)"x", 1),
+			 *c = statement_get(none, first, (const uint8_t *)"x", 1);
+
+	ck_assert_uint_ne(first, second);
+	ck_assert_ptr_ne(a, b);
+	ck_assert_ptr_eq(a, c);
+	statement_unref(&a);
+	statement_unref(&b);
+	statement_unref(&c);
+	settings_unref(&none);
+}
+END_TEST
+
+/* Other sessions go by it already. */
+START_TEST(the_first_description_stays)
+{
+	struct settings *none = settings_empty();
+	struct statement *st = GET(none, "select 1");
+	struct description *first = description_new((const uint8_t *)"\0\0", 2, NULL, 0);
+
+	ck_assert_ptr_null(statement_described(st));
+	statement_set_described(st, first);
+	statement_set_described(st, description_new((const uint8_t *)"\0\0", 2, NULL, 0));
+	ck_assert_ptr_eq(statement_described(st), first);
+	statement_unref(&st);
+	settings_unref(&none);
+}
+END_TEST
+
+UNIT_MAIN("statement", a_new_generation_tells_them_apart, the_first_description_stays, equal_ones_are_one,
+          settings_tell_them_apart, names_on_servers_are_not_used_again, large_ones_are_of_their_own,
+          threads_share_the_table)

@@ -36,6 +36,7 @@ enum backend_chore {
 struct backend_login;
 struct prepared_set;
 struct resolve;
+struct shown;
 
 struct backend {
 	uint32_t magic;
@@ -53,6 +54,7 @@ struct backend {
 	struct stream stream;
 	struct replyq owed;
 	struct prepared_set *prepared; /* statements that are prepared on it */
+	struct shown *shown;           /* what the text under way names of them; NULL: nothing */
 	struct session *unnamed_of; /* whose its unnamed statement is; compared only, and only with its own session */
 	uint64_t n_units_sent, n_units_done; /* of clients */
 	uint64_t discarding_unit;            /* the last unit that may end all statements, + 1 */

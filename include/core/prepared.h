@@ -57,7 +57,7 @@ void prepared_plan_failed(struct backend *b);
  * The ErrorResponse body[0..n) in the client's words, where it names a statement as the server knows it: appended to out
  * as a whole message; nothing, if there is nothing to be changed.
  */
-void prepared_reword_error(const struct backend *b, const uint8_t *body, size_t n, struct buf *out);
+void prepared_reword_error(struct backend *b, const uint8_t *body, size_t n, struct buf *out);
 
 void prepared_settle(void *note, enum replyq_outcome outcome); /* for replyq.settle */
 void prepared_session_gone(struct backend *b);                 /* notes of its session change nothing in it any more */

@@ -51,4 +51,13 @@ struct unnamed *unnamed_new(const uint8_t *body, size_t n); /* NULL: no memory *
 struct note *note_new(enum note_kind kind, struct backend *b, struct session *s, const char *name);
 void note_free(struct note *x);
 
+/* ---- sending; all but relay_queue() consume the note; false: no memory, or too much is under way ---- */
+/* Queues messages of ours in front of the client's message at r->pos. Empties out. */
+bool relay_queue(struct relay *r, struct buf *out);
+bool note_sent(struct relay *r, enum replyq_kind kind, enum replyq_answer answer, struct note *note);
+/* A Close of ours, or one in place of a client's message. */
+bool note_send_close(struct relay *r, const char *server_name, enum replyq_answer answer, struct note *note);
+/* A Parse of ours; body: what follows the name in it. */
+bool note_send_parse(struct relay *r, const char *server_name, const uint8_t *body, size_t n, struct note *note);
+
 #endif

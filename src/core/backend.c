@@ -8,6 +8,7 @@
 #include "core/cancel.h"
 #include "core/prepared.h"
 #include "core/prepared_set.h"
+#include "core/shown.h"
 #include "core/session.h"
 #include "core/socket_options.h"
 #include "net/resolve.h"
@@ -335,6 +336,7 @@ bury(struct loop_grave *g)
 {
 	struct backend *b = container_of(g, struct backend, grave);
 	prepared_set_free(&b->prepared);
+	shown_free(&b->shown);
 	settings_unref(&b->label);
 	settings_unref(&b->login);
 	settings_unref(&b->applying);

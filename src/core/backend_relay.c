@@ -10,6 +10,7 @@
 #include "core/cancel.h"
 #include "core/prepared.h"
 #include "core/session.h"
+#include "core/shown.h"
 #include "wire/build.h"
 #include "wire/frame.h"
 #include "wire/parse.h"
@@ -128,6 +129,8 @@ got_complete(struct backend *b, const uint8_t *tag, size_t n)
 	if (n > 11 && tag[0] == 'D' &&
 	    (memcmp(tag, "DISCARD ALL", 12) == 0 || (n > 14 && memcmp(tag, "DEALLOCATE ALL", 15) == 0)))
 		prepared_discarded(b);
+	else if (n == 11 && memcmp(tag, "DEALLOCATE", 11) == 0)
+		shown_deallocated(b);
 }
 
 static void
@@ -264,6 +267,22 @@ send_barrier(struct backend *b)
 	return ok;
 }
 
+/* On behalf of the client, whose Query is skipped. */
+static bool
+send_sync(struct backend *b)
+{
+	struct buf out;
+	bool ok;
+
+	buf_init(&out);
+	build_sync(&out);
+	ok = !out.failed && replyq_sent(&b->owed, FE_SYNC, false);
+	if (ok)
+		(void)stream_send(&b->stream, buf_head(&out), out.len);
+	buf_fini(&out);
+	return ok;
+}
+
 /*
  * All that came has been looked at. The backend is passed on first, with the last part of the reply still in hand: the
  * next session's bytes are on their way to the server before this one's client is served.
@@ -274,6 +293,17 @@ end_of_bytes(struct backend *b, const uint8_t *tail, size_t n_tail)
 	struct session *s = b->session;
 	bool done = !replyq_is_open(&b->owed) && b->msg_left == 0;
 
+	if (done && b->shown != NULL) {
+		if (!shown_unit_over(b)) {
+			backend_close(b, CLOSE_SERVER_UNCLEAN, NULL);
+			return;
+		}
+		done = !replyq_is_open(&b->owed);
+	}
+	if (shown_wants_sync(b) && !send_sync(b)) {
+		backend_close(b, CLOSE_SERVER_UNCLEAN, NULL);
+		return;
+	}
 	if (done)
 		b->n_units_done = b->n_units_sent; /* those that the server ignored will never be answered */
 	if (replyq_wants_barrier(&b->owed) && !send_barrier(b)) {

@@ -5,10 +5,12 @@
 #include "core/prepared_note.h"
 #include "core/prepared_set.h"
 #include "core/session.h"
+#include "core/shown.h"
 #include "core/statement.h"
 #include "wire/build.h"
 #include "wire/parse.h"
 #include "wire/pgmsg.h"
+#include "wire/sql.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,63 +27,6 @@ prepared_is_on(const struct session *s)
 
 /* ---- what is sent ---- */
 
-static bool
-queue_buf(struct relay *r, struct buf *out)
-{
-	struct stream *to = &r->session->backend->stream;
-	bool ok = !out->failed;
-
-	/* in order: first what was looked at and goes as it is */
-	if (r->pos > r->from)
-		stream_queue(to, r->p + r->from, r->pos - r->from);
-	r->from = r->pos;
-	if (ok)
-		stream_queue(to, buf_head(out), out->len);
-	buf_fini(out);
-	return ok;
-}
-
-/* Consumes the note. */
-static bool
-note_sent(struct relay *r, enum replyq_kind kind, enum replyq_answer answer, struct note *note)
-{
-	if (replyq_sent_statement(&r->session->backend->owed, kind, answer, note))
-		return true;
-	if (note != NULL)
-		note_free(note);
-	return false;
-}
-
-/* Sends a Close of ours, or one in place of a client's message. Consumes the note. */
-static bool
-send_close(struct relay *r, const char *server_name, enum replyq_answer answer, struct note *note)
-{
-	struct buf out;
-
-	if (!note_sent(r, REPLYQ_CLOSE, answer, note))
-		return false;
-	buf_init(&out);
-	build_close_statement(&out, server_name);
-	return queue_buf(r, &out);
-}
-
-/* A Parse of ours. */
-static bool
-send_parse(struct relay *r, const char *server_name, const uint8_t *body, size_t n, struct note *note)
-{
-	struct buf out;
-	uint32_t mark;
-
-	if (!note_sent(r, REPLYQ_PARSE, REPLYQ_SWALLOW, note))
-		return false;
-	buf_init(&out);
-	mark = msg_begin(&out, FE_PARSE);
-	msg_str(&out, server_name);
-	buf_append(&out, body, n);
-	msg_end(&out, mark);
-	return queue_buf(r, &out);
-}
-
 /* Takes st off the backend; the Close's answer is swallowed. */
 static bool
 send_evict(struct relay *r, struct statement *st)
@@ -94,7 +39,7 @@ send_evict(struct relay *r, struct statement *st)
 	note->st = statement_ref(st);
 	prepared_set_remove(b->prepared, st);
 	counter_add(&b->pool->stats.n_evictions, 1);
-	return send_close(r, statement_server_name(st), REPLYQ_SWALLOW, note);
+	return note_send_close(r, statement_server_name(st), REPLYQ_SWALLOW, note);
 }
 
 static bool
@@ -129,7 +74,7 @@ send_parse_again(struct relay *r, const struct statement *st, struct note *note)
 	bool ok;
 
 	if (described == NULL)
-		return send_parse(r, statement_server_name(st), body, n, note);
+		return note_send_parse(r, statement_server_name(st), body, n, note);
 	n_text = strnlen((const char *)body, n);
 	types = description_types(described, &n_types);
 	buf_init(&with_types);
@@ -137,7 +82,7 @@ send_parse_again(struct relay *r, const struct statement *st, struct note *note)
 	buf_append(&with_types, types, n_types);
 	ok = !with_types.failed;
 	if (ok)
-		ok = send_parse(r, statement_server_name(st), buf_head(&with_types), with_types.len, note);
+		ok = note_send_parse(r, statement_server_name(st), buf_head(&with_types), with_types.len, note);
 	else
 		note_free(note);
 	buf_fini(&with_types);
@@ -194,7 +139,7 @@ send_check(struct relay *r, struct statement *st)
 	buf_init(&out);
 	build_describe_statement(&out, statement_server_name(st));
 	build_flush(&out);
-	return queue_buf(r, &out);
+	return relay_queue(r, &out);
 }
 
 /* ---- Parse ---- */
@@ -223,7 +168,7 @@ rename_parse(struct relay *r, const struct frame *f, size_t n_name, const char *
 	buf_append_u32(&out, (uint32_t)(f->len - 1 - n_name + strlen(server_name) + 1));
 	msg_str(&out, server_name);
 	*n_replaced = MSG_HEADER + n_name;
-	return queue_buf(r, &out);
+	return relay_queue(r, &out);
 }
 
 /* A DEALLOCATE ALL or DISCARD ALL was bound in this unit. */
@@ -261,7 +206,7 @@ parse_new_name(struct relay *r, const struct frame *f, struct statement *st, str
 		counter_add(&b->pool->stats.n_prepared_hits, 1);
 		prepared_set_use(b->prepared, st, b->n_units_sent);
 		*n_replaced = f->len;
-		return send_close(r, NEVER_PREPARED, REPLYQ_AS_PARSE, note);
+		return note_send_close(r, NEVER_PREPARED, REPLYQ_AS_PARSE, note);
 	}
 	if ((prepared_set_has(b->prepared, st) && !send_evict(r, st)) || !make_room(r) ||
 	    !prepared_set_add(&b->prepared, st)) {
@@ -400,13 +345,13 @@ ensure_unnamed(struct relay *r)
 	if (b->unnamed_of == s)
 		return true;
 	if (s->unnamed == NULL)
-		return send_close(r, "", REPLYQ_SWALLOW, NULL);
+		return note_send_close(r, "", REPLYQ_SWALLOW, NULL);
 	note = note_new(NOTE_REPARSED, b, NULL, NULL);
 	if (note == NULL)
 		return false;
 	b->unnamed_of = s;
 	counter_add(&b->pool->stats.n_server_parses, 1);
-	return send_parse(r, "", s->unnamed->body, s->unnamed->n, note);
+	return note_send_parse(r, "", s->unnamed->body, s->unnamed->n, note);
 }
 
 /* Writes the message's beginning up to and with the statement's name anew. */
@@ -424,22 +369,45 @@ rename_reference(struct relay *r, const struct frame *f, const struct statement_
 	buf_append(&out, body, n_before);
 	msg_str(&out, server_name);
 	*n_replaced = MSG_HEADER + n_before + n_name;
-	return queue_buf(r, &out);
+	return relay_queue(r, &out);
 }
 
-/* What DEALLOCATE ALL or DISCARD ALL does to the session's names is known when it is answered; until then, see prepared_is_discarding(). */
-static void
-note_discarding(struct session *s, const struct statement *st)
+/* The text of one of the session's statements, NULL: of the unnamed one. Its length; 0: there is none, or it is not kept. */
+static size_t
+text_of(const struct session *s, const struct statement *st, const uint8_t **text)
 {
-	const uint8_t *body = NULL;
 	size_t n = 0;
 
+	*text = NULL;
 	if (st != NULL)
-		body = statement_body(st, &n);
+		*text = statement_body(st, &n);
 	else if (s->unnamed != NULL)
-		body = s->unnamed->body, n = s->unnamed->n;
-	if (n > 0 && prepared_may_discard(body, n))
-		s->backend->discarding_unit = s->backend->n_units_sent + 1;
+		*text = s->unnamed->body, n = s->unnamed->n;
+	return n > 0 ? strnlen((const char *)*text, n) : 0;
+}
+
+/* DISCARD ALL, DEALLOCATE ALL or DEALLOCATE PREPARE ALL is among its statements. */
+static bool
+discards_all(const uint8_t *sql, size_t n)
+{
+	struct sql_lexer lx;
+	struct sql_token t;
+	enum { ELSEWHERE, AT_START, AFTER_WORD, AFTER_PREPARE } at = AT_START;
+
+	if (!prepared_may_discard(sql, n))
+		return false;
+	sql_lexer_init(&lx, sql, n, true);
+	while (sql_next(&lx, &t) != SQL_END) {
+		if (t.kind == SQL_SEMICOLON)
+			at = AT_START;
+		else if (at == AT_START && (sql_token_is(&t, "discard") || sql_token_is(&t, "deallocate")))
+			at = AFTER_WORD;
+		else if ((at == AFTER_WORD || at == AFTER_PREPARE) && sql_token_is(&t, "all"))
+			return true;
+		else
+			at = at == AFTER_WORD && sql_token_is(&t, "prepare") ? AFTER_PREPARE : ELSEWHERE;
+	}
+	return false;
 }
 
 /* A name that this session never prepared by the protocol: SQL may have, else the server says that it is missing. */
@@ -513,8 +481,12 @@ on_use(struct relay *r, const struct frame *f, const struct statement_ref *ref, 
 	struct session *s = r->session;
 	struct statement *st = ref->name[0] != '\0' ? names_find(s->names, ref->name) : NULL;
 	enum prepared_verdict verdict;
+	const uint8_t *text = NULL;
+	size_t n_text = f->type == FE_BIND && (st != NULL || ref->name[0] == '\0') ? text_of(s, st, &text) : 0;
 	bool ok;
 
+	if (n_text > 0 && !shown_bind(r, (const char *)r->p + r->pos + MSG_HEADER, text, n_text))
+		return PREPARED_FAILED;
 	if (st != NULL) {
 		verdict = on_use_named(r, f, ref, st, n_replaced);
 	} else {
@@ -526,8 +498,9 @@ on_use(struct relay *r, const struct frame *f, const struct statement_ref *ref, 
 	counter_add(&s->pool->stats.n_binds, 1);
 	if (ref->name[0] == '\0')
 		s->parse_is_unbound = false;
-	if (ref->name[0] == '\0' || st != NULL)
-		note_discarding(s, st);
+	/* what it does to the session's names is known when it is answered; until then, see prepared_is_discarding() */
+	if (n_text > 0 && discards_all(text, n_text))
+		s->backend->discarding_unit = s->backend->n_units_sent + 1;
 	return verdict;
 }
 
@@ -555,7 +528,7 @@ on_close(struct relay *r, const struct frame *f, const struct statement_ref *ref
 	note->st = names_take(s->names, ref->name);
 	s->n_closing++;
 	*n_replaced = f->len;
-	return send_close(r, NEVER_PREPARED, REPLYQ_PASS, note);
+	return note_send_close(r, NEVER_PREPARED, REPLYQ_PASS, note);
 }
 
 /*

@@ -2,6 +2,7 @@
 /* Errors that name a statement, in the client's words. */
 #include "core/backend.h"
 #include "core/prepared_note.h"
+#include "core/prepared_set.h"
 #include "core/session.h"
 #include "wire/build.h"
 #include "wire/parse.h"
@@ -51,8 +52,18 @@ find_server_name(const struct backend *b, const char *duplicate, const char *tex
 	return *client_name ? at : NULL;
 }
 
+/* Missing although we had prepared it: something has deallocated it unseen (a function, or SQL with our name for it). */
 static void
-append_reworded(struct buf *out, const struct backend *b, const char *duplicate, const char *text)
+note_missing(struct backend *b, const char *client_name)
+{
+	const struct statement *st = names_find(b->session->names, client_name);
+
+	if (st != NULL && prepared_set_state(b->prepared, st) == PREPARED_READY)
+		prepared_set_mark(b->prepared, st, PREPARED_STALE);
+}
+
+static void
+append_reworded(struct buf *out, struct backend *b, const char *duplicate, const char *text)
 {
 	const char *client_name;
 	size_t n;
@@ -62,6 +73,8 @@ append_reworded(struct buf *out, const struct backend *b, const char *duplicate,
 		msg_str(out, text);
 		return;
 	}
+	if (duplicate == NULL)
+		note_missing(b, client_name);
 	buf_append(out, text, (size_t)(at - text));
 	buf_append_str(out, client_name);
 	msg_str(out, at + n);
@@ -115,7 +128,7 @@ append_parameters(struct buf *out, const struct statement *st)
 }
 
 void
-prepared_reword_error(const struct backend *b, const uint8_t *body, size_t n, struct buf *out)
+prepared_reword_error(struct backend *b, const uint8_t *body, size_t n, struct buf *out)
 {
 	const struct note *x = replyq_current(&b->owed);
 	const char *duplicate = x && x->kind == NOTE_DUPLICATE ? x->name : NULL;
@@ -128,7 +141,7 @@ prepared_reword_error(const struct backend *b, const uint8_t *body, size_t n, st
 	if (b->session == NULL || !names_a_statement(body, n))
 		return;
 	changed = parse_error(body, n, &e) == STATUS_OK && is_of_changed(e.message);
-	if (changed && x != NULL && x->kind == NOTE_DESCRIBED)
+	if (changed && x != NULL && x->kind == NOTE_DESCRIBED && statement_described(x->st) != NULL)
 		append_parameters(out, x->st); /* which the server says before it fails */
 	reader_init(&r, body, n);
 	mark = msg_begin(out, BE_ERROR);

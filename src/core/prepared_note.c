@@ -4,6 +4,8 @@
 #include "core/backend.h"
 #include "core/prepared_set.h"
 #include "core/session.h"
+#include "core/shown.h"
+#include "wire/build.h"
 #include "wire/pgmsg.h"
 
 #include <stdlib.h>
@@ -182,13 +184,16 @@ done(struct note *x)
 	case NOTE_CHECKED:
 		checked(x);
 		break;
+	case NOTE_NAME_CLOSED:
+	case NOTE_NOTHING:
+		if (x->name[0] != '\0')
+			shown_closed(x->backend, x->name);
+		break;
 	case NOTE_NAMED:
 	case NOTE_UNNAMED:
-	case NOTE_NAME_CLOSED:
 	case NOTE_PARSED_AHEAD:
 	case NOTE_REPARSED:
 	case NOTE_EVICTED:
-	case NOTE_NOTHING:
 		break;
 	}
 }
@@ -288,4 +293,60 @@ prepared_discarded(struct backend *b)
 	discard_on_backend(b);
 	if (b->session != NULL)
 		discard_names(b->session);
+}
+
+/* ---- what is sent ---- */
+
+bool
+relay_queue(struct relay *r, struct buf *out)
+{
+	struct stream *to = &r->session->backend->stream;
+	bool ok = !out->failed;
+
+	/* in order: first what was looked at and goes as it is */
+	if (r->pos > r->from)
+		stream_queue(to, r->p + r->from, r->pos - r->from);
+	r->from = r->pos;
+	if (ok)
+		stream_queue(to, buf_head(out), out->len);
+	buf_fini(out);
+	return ok;
+}
+
+bool
+note_sent(struct relay *r, enum replyq_kind kind, enum replyq_answer answer, struct note *note)
+{
+	if (replyq_sent_statement(&r->session->backend->owed, kind, answer, note))
+		return true;
+	if (note != NULL)
+		note_free(note);
+	return false;
+}
+
+bool
+note_send_close(struct relay *r, const char *server_name, enum replyq_answer answer, struct note *note)
+{
+	struct buf out;
+
+	if (!note_sent(r, REPLYQ_CLOSE, answer, note))
+		return false;
+	buf_init(&out);
+	build_close_statement(&out, server_name);
+	return relay_queue(r, &out);
+}
+
+bool
+note_send_parse(struct relay *r, const char *server_name, const uint8_t *body, size_t n, struct note *note)
+{
+	struct buf out;
+	uint32_t mark;
+
+	if (!note_sent(r, REPLYQ_PARSE, REPLYQ_SWALLOW, note))
+		return false;
+	buf_init(&out);
+	mark = msg_begin(&out, FE_PARSE);
+	msg_str(&out, server_name);
+	buf_append(&out, body, n);
+	msg_end(&out, mark);
+	return relay_queue(r, &out);
 }

@@ -8,6 +8,7 @@
 #include "core/backend.h"
 #include "core/prepared.h"
 #include "core/session.h"
+#include "core/shown.h"
 #include "wire/build.h"
 #include "wire/frame.h"
 #include "wire/parse.h"
@@ -283,13 +284,34 @@ relay_query(struct relay *r, const struct frame *f)
 {
 	struct session *s = r->session;
 
+	const uint8_t *sql = r->p + r->pos + MSG_HEADER;
+	size_t n = f->avail - MSG_HEADER;
+	bool is_whole = f->avail == f->len;
+
 	if (!prepared_is_on(s))
 		return replyq_sent(&s->backend->owed, FE_QUERY, false) ? STEP_ON : STEP_FAILED;
+	if (!is_whole && f->len <= WHOLE_MAX)
+		return STEP_WAIT;
+	if (is_whole) {
+		enum prepared_verdict verdict = shown_query(r, sql, strnlen((const char *)sql, n));
+
+		if (verdict != PREPARED_PASS)
+			return verdict == PREPARED_WAIT ? STEP_STOP : STEP_FAILED;
+	}
 	if (!prepared_client_query(s))
 		return STEP_FAILED;
-	if (f->avail == f->len && prepared_may_discard(r->p + r->pos + MSG_HEADER, f->avail - MSG_HEADER))
-		return STEP_BRAKE;
-	return STEP_ON;
+	return is_whole && (s->backend->shown != NULL || prepared_may_discard(sql, n)) ? STEP_BRAKE : STEP_ON;
+}
+
+/* Of a portal whose text may name prepared statements. */
+static enum step
+relay_shown_execute(struct relay *r, const struct frame *f)
+{
+	if (f->avail < f->len && f->len <= WHOLE_MAX)
+		return STEP_WAIT;
+	if (!replyq_sent(&r->session->backend->owed, FE_EXECUTE, false))
+		return STEP_FAILED;
+	return f->avail < f->len || shown_execute(r, f) ? STEP_ON : STEP_FAILED;
 }
 
 static enum step
@@ -307,13 +329,18 @@ relay_message(struct relay *r, const struct frame *f)
 	case FE_QUERY:
 		step = relay_query(r, f);
 		break;
+	case FE_EXECUTE:
+		if (b->shown != NULL)
+			return relay_shown_execute(r, f);
+		__attribute__((fallthrough));
 	default:
 		step = replyq_sent(&b->owed, f->type, false) ? STEP_ON : STEP_FAILED;
-		if (step == STEP_ON && f->type == FE_SYNC && prepared_is_discarding(b))
+		if (step == STEP_ON && f->type == FE_SYNC && (prepared_is_discarding(b) || b->shown != NULL))
 			step = STEP_BRAKE;
 		break;
 	}
-	if (step != STEP_FAILED && (f->type == FE_QUERY || f->type == FE_SYNC || f->type == FE_FUNCTION_CALL))
+	if ((step == STEP_ON || step == STEP_BRAKE) &&
+	    (f->type == FE_QUERY || f->type == FE_SYNC || f->type == FE_FUNCTION_CALL))
 		b->n_units_sent++;
 	return step;
 }

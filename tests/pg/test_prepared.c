@@ -219,6 +219,55 @@ START_TEST(a_changed_result_heals)
 }
 END_TEST
 
+/* A client that has been told the columns must not get others: refused until it prepares the statement again. */
+START_TEST(a_described_result_stays)
+{
+	struct daemon *d = start("default_pool_size = 1\n");
+	PGconn *direct = cluster_connect(pg, "app"), *a = daemon_connect(d), *b = daemon_connect(d);
+	PGresult *r;
+
+	query_ok(direct, "create table described as select 1 as i; grant select on described to app");
+	prepare(a, "h", "select * from described");
+	r = PQdescribePrepared(a, "h");
+	ck_assert_int_eq(PQresultStatus(r), PGRES_COMMAND_OK);
+	PQclear(r);
+	query_ok(direct, "alter table described drop i; alter table described add t text default 'text'");
+	for (int i = 0; i < 3; i++)
+		ck_assert_str_eq(execute(a, "h"), "0A000");
+	/* whoever prepares it afresh gets what is there now */
+	prepare(b, "h", "select * from described");
+	ck_assert_str_eq(execute(b, "h"), "text");
+	query_ok(a, "deallocate h");
+	prepare(a, "h", "select * from described");
+	ck_assert_str_eq(execute(a, "h"), "text");
+	PQfinish(a);
+	PQfinish(b);
+	PQfinish(direct);
+	daemon_stop(d);
+}
+END_TEST
+
+/* Statements that are taken from a backend by ways that can't be seen: an error, but only once. */
+START_TEST(unseen_deallocation_heals)
+{
+	struct daemon *d = start("default_pool_size = 1\n");
+	PGconn *a = daemon_connect(d), *b = daemon_connect(d);
+
+	prepare(a, "a", "select 'a'");
+	prepare(b, "b", "select 'b'");
+	query_ok(b, "do $$ begin execute 'deallocate all'; end $$");
+	ck_assert_str_eq(execute(a, "a"), "26000");
+	ck_assert_str_eq(execute(a, "a"), "a");
+	/* by the name on the server */
+	query_ok(b, query_text(b, "select 'deallocate ' || quote_ident(name) from pg_prepared_statements limit 1"));
+	ck_assert_str_eq(execute(a, "a"), "26000");
+	ck_assert_str_eq(execute(a, "a"), "a");
+	PQfinish(a);
+	PQfinish(b);
+	daemon_stop(d);
+}
+END_TEST
+
 /* Parsed in vain, then again with what was missing made in between, everything under way at once. */
 START_TEST(a_failed_parse_is_not_remembered)
 {
@@ -414,7 +463,8 @@ START_TEST(session_mode_passes_everything)
 END_TEST
 
 SUITE_MAIN("prepared", 90, pipelines_longer_than_a_backend_remembers, one_text_is_parsed_once_per_backend,
-           one_name_for_many_texts, search_path_tells_texts_apart, a_changed_result_heals,
-           a_failed_parse_is_not_remembered, statements_outlive_their_backend, texts_end_with_their_last_session,
-           fifty_statements_cost_a_session_little, off_ties_the_session_to_its_backend,
-           a_large_named_statement_ties_the_session, session_mode_passes_everything)
+           one_name_for_many_texts, search_path_tells_texts_apart, a_changed_result_heals, a_described_result_stays,
+           unseen_deallocation_heals, a_failed_parse_is_not_remembered, statements_outlive_their_backend,
+           texts_end_with_their_last_session, fifty_statements_cost_a_session_little,
+           off_ties_the_session_to_its_backend, a_large_named_statement_ties_the_session,
+           session_mode_passes_everything)

@@ -259,7 +259,8 @@ START_TEST(unseen_deallocation_heals)
 	ck_assert_str_eq(execute(a, "a"), "26000");
 	ck_assert_str_eq(execute(a, "a"), "a");
 	/* by the name on the server */
-	query_ok(b, query_text(b, "select 'deallocate ' || quote_ident(name) from pg_prepared_statements limit 1"));
+	query_ok(b, "%s",
+	         query_text(b, "select 'deallocate ' || quote_ident(name) from pg_prepared_statements limit 1"));
 	ck_assert_str_eq(execute(a, "a"), "26000");
 	ck_assert_str_eq(execute(a, "a"), "a");
 	PQfinish(a);

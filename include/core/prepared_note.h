@@ -50,6 +50,8 @@ struct unnamed *unnamed_new(const uint8_t *body, size_t n); /* NULL: no memory *
 /* On behalf of b: NULL session: the client is not concerned; NULL: no memory. */
 struct note *note_new(enum note_kind kind, struct backend *b, struct session *s, const char *name);
 void note_free(struct note *x);
+/* The client has been told that a result has changed: its statements are made afresh, where no client goes by the old result. */
+void prepared_result_changed(struct backend *b);
 
 /* ---- sending; all but relay_queue() consume the note; false: no memory, or too much is under way ---- */
 /* Queues messages of ours in front of the client's message at r->pos. Empties out. */

@@ -11,7 +11,7 @@ enum prepared_state {
 	PREPARED_MISSING,
 	PREPARED_READY,
 	PREPARED_STALE,     /* to be parsed anew: its plan failed */
-	PREPARED_UNCHECKED, /* parsed anew: whether its result is still as it was described is to be asked */
+	PREPARED_UNCHECKED, /* parsed anew: whether its result is still the same is to be asked */
 	PREPARED_CHECKING,  /* ... has been asked */
 	PREPARED_CHANGED,   /* ... is not: it must not be executed */
 };

@@ -36,9 +36,15 @@ const char *statement_server_name(
 	const struct statement *st); /* its name on every backend: STATEMENT_PREFIX + number */
 const uint8_t *statement_body(const struct statement *st, size_t *n);
 
-/* What a client was told of it first; NULL: nothing yet. It stays as long as the statement. */
+/* The same text and context as of another generation: a new reference. NULL: no memory. */
+struct statement *statement_renewed(struct statement *st, uint64_t generation);
+
+/* What a Describe answered first; NULL: nothing yet. It stays as long as the statement. */
 const struct description *statement_described(const struct statement *st);
 void statement_set_described(struct statement *st, struct description *d); /* takes it; the first stays */
+/* A client has asked for the description, and may go by it for as long as it has the statement. */
+void statement_set_told(struct statement *st);
+bool statement_is_told(const struct statement *st);
 
 #define STATEMENT_PREFIX "pgweir_"
 
@@ -62,5 +68,7 @@ bool names_add(struct names **n, const char *name, struct statement *st);
 struct statement *names_take(struct names *n, const char *name); /* removes; the caller has the reference, or NULL */
 const char *names_of(const struct names *n, const char *server_name); /* a name of that statement; NULL: none */
 size_t names_n(const struct names *n);
+/* Calls fn for each statement; what it leaves in *st is the name's from then on. */
+void names_each(struct names *n, void (*fn)(struct statement **st, void *arg), void *arg);
 
 #endif

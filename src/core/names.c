@@ -158,6 +158,14 @@ names_of(const struct names *n, const char *server_name)
 	return NULL;
 }
 
+void
+names_each(struct names *n, void (*fn)(struct statement **st, void *arg), void *arg)
+{
+	for (uint32_t i = 0; n != NULL && i < n->cap; i++)
+		if (n->slots[i] != NULL)
+			fn(&n->slots[i]->st, arg);
+}
+
 size_t
 names_n(const struct names *n)
 {

@@ -122,7 +122,7 @@ ensure_prepared(struct relay *r, struct statement *st)
 	return send_parse_again(r, st, note);
 }
 
-/* Asks whether a statement that was parsed again still has the result that clients have been told of. */
+/* Asks whether a statement that was parsed again still has the result that it had. */
 static bool
 send_check(struct relay *r, struct statement *st)
 {
@@ -155,6 +155,44 @@ meaning(struct session *s)
 		s->meaning_of = settings_ref(s->settings); /* held, so that its address can't come to mean another */
 	}
 	return s->meaning;
+}
+
+/* Our Describe behind the client's Parse of a statement that is new: its result is to stay the same, see send_check(). */
+static bool
+append_describe(struct relay *r, struct buf *out, struct statement *st)
+{
+	struct note *note = note_new(NOTE_DESCRIBED, r->session->backend, NULL, NULL);
+
+	if (note == NULL)
+		return false;
+	note->st = statement_ref(st);
+	build_describe_statement(out, statement_server_name(st));
+	return note_sent(r, REPLYQ_DESCRIBE, REPLYQ_SWALLOW, note);
+}
+
+/* The client's Parse, which is whole, under the server's name. */
+static bool
+send_new(struct relay *r, const struct frame *f, struct statement *st, struct note *note, size_t *n_replaced)
+{
+	const uint8_t *body;
+	struct buf out;
+	uint32_t mark;
+	size_t n;
+
+	if (!note_sent(r, REPLYQ_PARSE, REPLYQ_PASS, note))
+		return false;
+	body = statement_body(st, &n);
+	buf_init(&out);
+	mark = msg_begin(&out, FE_PARSE);
+	msg_str(&out, statement_server_name(st));
+	buf_append(&out, body, n);
+	msg_end(&out, mark);
+	if (statement_described(st) == NULL && !append_describe(r, &out, st)) {
+		buf_fini(&out);
+		return false;
+	}
+	*n_replaced = f->len;
+	return relay_queue(r, &out);
 }
 
 /* Replaces the name at the beginning of the client's Parse by the server's. */
@@ -216,7 +254,7 @@ parse_new_name(struct relay *r, const struct frame *f, struct statement *st, str
 	prepared_set_use(b->prepared, st, b->n_units_sent);
 	note->on_backend = true;
 	counter_add(&b->pool->stats.n_server_parses, 1);
-	return send_named(r, f, st, note, n_replaced);
+	return statement_is_large(st) ? send_named(r, f, st, note, n_replaced) : send_new(r, f, st, note, n_replaced);
 }
 
 /* The name is in use: the server shall say so, in its own words and at its place. */
@@ -438,7 +476,7 @@ ensure_usable(struct relay *r, struct statement *st, enum prepared_state *state)
 	return send_check(r, st);
 }
 
-/* The client's Describe of a statement of which no client has been told anything yet, or whose answer won't be the server's. */
+/* The client's Describe of a statement of which nothing is known yet, or whose answer won't be the server's. */
 static bool
 send_describe(struct relay *r, struct statement *st)
 {
@@ -466,6 +504,8 @@ on_use_named(struct relay *r, const struct frame *f, const struct statement_ref 
 	/* the server refuses a name that it does not know, at the right place; prepared_reword_error() says why it really does */
 	ok = rename_reference(r, f, ref, state == PREPARED_CHANGED ? NEVER_PREPARED : statement_server_name(st),
 	                      n_replaced);
+	if (f->type == FE_DESCRIBE)
+		statement_set_told(st);
 	if (f->type == FE_DESCRIBE &&
 	    (state == PREPARED_CHANGED || (!statement_is_large(st) && statement_described(st) == NULL)))
 		ok = ok && send_describe(r, st);
@@ -618,12 +658,4 @@ prepared_may_discard(const uint8_t *sql, size_t n)
 			return true;
 	}
 	return false;
-}
-
-void
-prepared_plan_failed(struct backend *b)
-{
-	prepared_set_stale(b->prepared, b->n_units_done);
-	/* what changed is in no statement that we saw, or we would have known */
-	group_schema_changed(b->pool->group);
 }

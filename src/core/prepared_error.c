@@ -158,6 +158,8 @@ prepared_reword_error(struct backend *b, const uint8_t *body, size_t n, struct b
 	}
 	buf_append_u8(out, 0);
 	msg_end(out, mark);
+	if (changed)
+		prepared_result_changed(b);
 	if (r.bad || out->failed)
 		buf_fini(out); /* the server's own words, then */
 }

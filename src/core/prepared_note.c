@@ -295,6 +295,39 @@ prepared_discarded(struct backend *b)
 		discard_names(b->session);
 }
 
+/* The session has been told that the result has changed: from now on it is what it is now, unless a client goes by the old one. */
+static void
+renew(struct statement **st, void *arg)
+{
+	const struct backend *b = arg;
+	enum prepared_state state = prepared_set_state(b->prepared, *st);
+	struct statement *fresh;
+
+	if ((state != PREPARED_STALE && state != PREPARED_CHANGED) || statement_is_told(*st))
+		return;
+	fresh = statement_renewed(*st, group_schema(b->pool->group));
+	if (fresh == NULL)
+		return;
+	statement_unref(st);
+	*st = fresh;
+}
+
+void
+prepared_result_changed(struct backend *b)
+{
+	if (b->session != NULL)
+		names_each(b->session->names, renew, b);
+}
+
+void
+prepared_plan_failed(struct backend *b)
+{
+	prepared_set_stale(b->prepared, b->n_units_done);
+	/* what changed is in no statement that we saw, or we would have known */
+	group_schema_changed(b->pool->group);
+	prepared_result_changed(b);
+}
+
 /* ---- what is sent ---- */
 
 bool

@@ -19,6 +19,7 @@ struct statement {
 	uint32_t refs; /* under table.lock */
 	UT_hash_handle hh;
 	_Atomic(struct description *) described;
+	_Atomic bool is_told;
 	char server_name[28];
 	size_t n_key; /* the key: from `context` on */
 	struct context context;
@@ -93,6 +94,12 @@ statement_get(struct settings *settings, uint64_t generation, const uint8_t *bod
 	pthread_mutex_unlock(&table.lock);
 	free(fresh);
 	return found;
+}
+
+struct statement *
+statement_renewed(struct statement *st, uint64_t generation)
+{
+	return statement_get(st->context.settings, generation, st->body, st->n_key - sizeof(st->context));
 }
 
 struct statement *
@@ -174,6 +181,19 @@ statement_set_described(struct statement *st, struct description *d)
 
 	if (!atomic_compare_exchange_strong(&st->described, &none, d))
 		description_free(&d);
+}
+
+void
+statement_set_told(struct statement *st)
+{
+	if (!statement_is_told(st))
+		atomic_store_explicit(&st->is_told, true, memory_order_relaxed);
+}
+
+bool
+statement_is_told(const struct statement *st)
+{
+	return atomic_load_explicit(&st->is_told, memory_order_relaxed);
 }
 
 struct statement_totals

@@ -221,12 +221,27 @@ set_real(struct result *r, const struct result_field *f, const char *text)
 	return true;
 }
 
+/* Others may have edited the file: what would move the cursor of a terminal becomes a blank. */
+static bool
+set_text(struct result *r, const struct result_field *f, const char *text)
+{
+	char *to = (char *)r + f->offset;
+
+	if (!str_copy(to, f->size, text))
+		return false;
+	for (; *to != '\0'; to++) {
+		if ((unsigned char)*to < ' ' || *to == 0x7f)
+			*to = ' ';
+	}
+	return true;
+}
+
 static bool
 set_field(struct result *r, const struct result_field *f, const char *text)
 {
 	switch (f->kind) {
 	case RESULT_TEXT:
-		return str_copy((char *)r + f->offset, f->size, text);
+		return set_text(r, f, text);
 	case RESULT_COUNT:
 		return *text == '\0' || str_parse_int(text, 0, INT64_MAX, (int64_t *)((char *)r + f->offset));
 	case RESULT_REAL:

@@ -105,7 +105,8 @@ stats_ratio(const double *a, const double *b, size_t n)
 void
 stats_latency_from(double *ms, size_t n, struct stats_latency *out)
 {
-	qsort(ms, n, sizeof(*ms), compare_doubles);
+	if (n > 0)
+		qsort(ms, n, sizeof(*ms), compare_doubles);
 	out->n = n;
 	mean_and_sd(ms, n, &out->avg_ms, &out->sd_ms);
 	out->p50_ms = stats_percentile(ms, n, 50);

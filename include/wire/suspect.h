@@ -69,9 +69,9 @@ struct suspicion {
  * is_whole: sql[0..n) is the whole text. standard_strings: the session's standard_conforming_strings at that time.
  * The transaction's own settings (SET LOCAL, SET TRANSACTION, set_config(.., .., true)) are not suspected.
  */
-struct suspicion suspect_scan(const uint8_t *sql, size_t n, bool is_whole, bool standard_strings);
+void suspect_scan(const uint8_t *sql, size_t n, bool is_whole, bool standard_strings, struct suspicion *out);
 
 /* Suspected of everything: what is said of a text that can't be seen. */
-struct suspicion suspect_everything(void);
+void suspect_everything(struct suspicion *out);
 
 #endif

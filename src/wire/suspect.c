@@ -66,10 +66,9 @@ static const struct {
 static void
 look_at_first_word(struct suspect_state *s)
 {
-	if (sql_token_is(&s->token, "select")) /* by far the most */
-		return;
+	char first = (char)(s->token.p[0] | 0x20);
 	for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++) {
-		if (!sql_token_is(&s->token, statements[i].word))
+		if (statements[i].word[0] != first || !sql_token_is(&s->token, statements[i].word))
 			continue;
 		s->out->flags |= statements[i].flags;
 		if (statements[i].read != NULL)
@@ -79,10 +78,6 @@ look_at_first_word(struct suspect_state *s)
 }
 
 /* --- words anywhere -------------------------------------------------------------------------------------------------*/
-
-/* The first four bytes of a word as a number, without regard to case. */
-#define FOUR(a, b, c, d)                                                                                               \
-	(((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24) | 0x20202020u)
 
 static bool
 begins_with(const uint8_t *p, size_t n, const char *lower_start)
@@ -97,69 +92,81 @@ equals(const uint8_t *p, size_t n, const char *lower_word)
 	return n == strlen(lower_word) && begins_with(p, n, lower_word);
 }
 
-static uint32_t
-flag_if(bool condition, uint32_t flag)
-{
-	return condition ? flag : 0;
-}
+/* Functions and schemas, quoted or not. The first row that fits counts. */
+static const struct {
+	const char *text;
+	bool (*fits)(const uint8_t *p, size_t n, const char *text);
+	uint32_t flags;
+} names[] = {
+	{"set_config", equals, SUSPECT_SETTINGS}, /* for these two see look_at_name() */
+	{"set_limit", equals, SUSPECT_SETTINGS},
+	{"pg_temp", begins_with, SUSPECT_TEMP},
+	{"pg_advisory_xact_", begins_with, 0},
+	{"pg_advisory_", begins_with, SUSPECT_LOCKS},
+	{"pg_try_advisory_xact_", begins_with, 0},
+	{"pg_try_advisory_", begins_with, SUSPECT_LOCKS},
+	{"nextval", equals, SUSPECT_SEQUENCES},
+	{"currval", equals, SUSPECT_SEQUENCES},
+	{"lastval", equals, SUSPECT_SEQUENCES},
+	{"setval", equals, SUSPECT_SEQUENCES},
+	{"setseed", equals, SUSPECT_SEEDS},
+	{"dblink_", begins_with, SUSPECT_PRIVATE},
+	{"pg_replication_origin_session_", begins_with, SUSPECT_PRIVATE},
+	{"pg_create_physical_replication_slot", equals, SUSPECT_PRIVATE}, /* it may be a temporary one */
+	{"pg_create_logical_replication_slot", equals, SUSPECT_PRIVATE},
+	{"pg_copy_physical_replication_slot", equals, SUSPECT_PRIVATE},
+	{"pg_copy_logical_replication_slot", equals, SUSPECT_PRIVATE},
+	{"pg_backup_st", begins_with, SUSPECT_PRIVATE}, /* a backup is stopped in the session that started it */
+	{"pg_start_backup", equals, SUSPECT_PRIVATE},
+	{"pg_stop_backup", equals, SUSPECT_PRIVATE},
+};
 
-/* Functions whose doings belong to the server process, and can't be asked for. */
+/* The first four bytes of a word as a number, without regard to case. */
+#define FOUR(a, b, c, d)                                                                                               \
+	(((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24) | 0x20202020u)
+
+/* Most words begin like none in the table above and none that keyword_flags() looks for. */
 static bool
-is_private(const uint8_t *p, size_t n)
+is_dull(const uint8_t *p, size_t n)
 {
-	static const char *const starts[] = {
-		"dblink_",
-		"pg_replication_origin_session_",
-		"pg_create_physical_replication_slot", /* the slot may be a temporary one */
-		"pg_create_logical_replication_slot",
-		"pg_copy_physical_replication_slot",
-		"pg_copy_logical_replication_slot",
-		"pg_backup_st", /* a backup is stopped in the session that started it */
-		"pg_start_backup",
-		"pg_stop_backup",
-	};
-	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
-		if (begins_with(p, n, starts[i]))
-			return true;
+	if (n < 4)
+		return true;
+	switch (FOUR(p[0], p[1], p[2], p[3])) {
+	case FOUR('s', 'e', 't', '_'):
+	case FOUR('s', 'e', 't', 'v'):
+	case FOUR('s', 'e', 't', 's'):
+	case FOUR('n', 'e', 'x', 't'):
+	case FOUR('c', 'u', 'r', 'r'):
+	case FOUR('l', 'a', 's', 't'):
+	case FOUR('p', 'g', '_', 'a'):
+	case FOUR('p', 'g', '_', 'b'):
+	case FOUR('p', 'g', '_', 'c'):
+	case FOUR('p', 'g', '_', 'r'):
+	case FOUR('p', 'g', '_', 's'):
+	case FOUR('p', 'g', '_', 't'):
+	case FOUR('d', 'b', 'l', 'i'):
+	case FOUR('t', 'e', 'm', 'p'):
+	case FOUR('c', 'r', 'e', 'a'):
+	case FOUR('i', 'n', 't', 'o'):
+	case FOUR('e', 'x', 'e', 'c'):
+	case FOUR('e', 'x', 't', 'e'):
+	case FOUR('h', 'o', 'l', 'd'):
+		return false;
+	default:
+		return true;
 	}
-	return false;
 }
 
-/* What a name stands for, quoted or not: functions and schemas. SUSPECT_SETTINGS: look_at_name() knows more. */
 static uint32_t
 name_flags(const uint8_t *p, size_t n)
 {
-	if (n < 4)
+	if (is_dull(p, n))
 		return 0;
-	switch (FOUR(p[0], p[1], p[2], p[3])) {
-	case FOUR('s', 'e', 't', '_'):
-		return flag_if(equals(p, n, "set_config") || equals(p, n, "set_limit"), SUSPECT_SETTINGS);
-	case FOUR('p', 'g', '_', 't'):
-		return flag_if(begins_with(p, n, "pg_temp"), SUSPECT_TEMP) |
-		       flag_if(begins_with(p, n, "pg_try_advisory_") && !begins_with(p, n, "pg_try_advisory_xact_"),
-		               SUSPECT_LOCKS);
-	case FOUR('p', 'g', '_', 'a'):
-		return flag_if(begins_with(p, n, "pg_advisory_") && !begins_with(p, n, "pg_advisory_xact_"),
-		               SUSPECT_LOCKS);
-	case FOUR('n', 'e', 'x', 't'):
-		return flag_if(equals(p, n, "nextval"), SUSPECT_SEQUENCES);
-	case FOUR('c', 'u', 'r', 'r'):
-		return flag_if(equals(p, n, "currval"), SUSPECT_SEQUENCES);
-	case FOUR('l', 'a', 's', 't'):
-		return flag_if(equals(p, n, "lastval"), SUSPECT_SEQUENCES);
-	case FOUR('s', 'e', 't', 'v'):
-		return flag_if(equals(p, n, "setval"), SUSPECT_SEQUENCES);
-	case FOUR('s', 'e', 't', 's'):
-		return flag_if(equals(p, n, "setseed"), SUSPECT_SEEDS);
-	case FOUR('d', 'b', 'l', 'i'):
-	case FOUR('p', 'g', '_', 'r'):
-	case FOUR('p', 'g', '_', 'c'):
-	case FOUR('p', 'g', '_', 'b'):
-	case FOUR('p', 'g', '_', 's'):
-		return flag_if(is_private(p, n), SUSPECT_PRIVATE);
-	default:
-		return 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (names[i].text[0] == (char)(p[0] | 0x20) && names[i].fits(p, n, names[i].text))
+			return names[i].flags;
 	}
+	return 0;
 }
 
 /* TEMP behind one of the words that can stand before it; elsewhere it's a name like any other. */
@@ -194,25 +201,17 @@ is_select_into(const struct suspect_state *s)
 static uint32_t
 keyword_flags(const struct suspect_state *s)
 {
-	const uint8_t *p = s->token.p;
-	if (s->token.n < 4)
-		return 0;
-	switch (FOUR(p[0], p[1], p[2], p[3])) {
-	case FOUR('t', 'e', 'm', 'p'):
-		return flag_if(is_temp_keyword(s), SUSPECT_TEMP);
-	case FOUR('c', 'r', 'e', 'a'):
-		return flag_if(sql_token_is(&s->token, "create"), SUSPECT_CREATES);
-	case FOUR('i', 'n', 't', 'o'):
-		return flag_if(is_select_into(s), SUSPECT_CREATES);
-	case FOUR('e', 'x', 'e', 'c'):
-		return flag_if(sql_token_is(&s->token, "execute"), SUSPECT_EXECUTES);
-	case FOUR('e', 'x', 't', 'e'):
-		return flag_if(is_extension(s), SUSPECT_ASKABLE | SUSPECT_OPAQUE);
-	case FOUR('h', 'o', 'l', 'd'):
-		return flag_if(sql_token_is(&s->token, "hold") && sql_token_is(&s->previous, "with"), SUSPECT_HOLDS);
-	default:
-		return 0;
-	}
+	if (is_temp_keyword(s))
+		return SUSPECT_TEMP;
+	if (sql_token_is(&s->token, "create") || is_select_into(s))
+		return SUSPECT_CREATES;
+	if (sql_token_is(&s->token, "execute"))
+		return SUSPECT_EXECUTES;
+	if (is_extension(s))
+		return SUSPECT_ASKABLE | SUSPECT_OPAQUE;
+	if (sql_token_is(&s->token, "hold") && sql_token_is(&s->previous, "with"))
+		return SUSPECT_HOLDS;
+	return 0;
 }
 
 static void
@@ -232,6 +231,8 @@ look_at_word(struct suspect_state *s)
 {
 	if (s->previous.kind == SQL_END)
 		look_at_first_word(s);
+	if (is_dull(s->token.p, s->token.n))
+		return;
 	look_at_name(s, s->token.p, s->token.n);
 	s->out->flags |= keyword_flags(s);
 }
@@ -240,7 +241,7 @@ static void
 look_at_quoted(struct suspect_state *s)
 {
 	if (s->token.quoting == SQL_QUOTING_UNICODE)
-		*s->out = suspect_everything();
+		suspect_everything(s->out);
 	else
 		look_at_name(s, s->token.p + 1, s->token.n - 2);
 }
@@ -297,13 +298,11 @@ look_at_string(struct suspect_state *s)
 
 /* --- the scan -------------------------------------------------------------------------------------------------------*/
 
-struct suspicion
-suspect_everything(void)
+void
+suspect_everything(struct suspicion *out)
 {
-	struct suspicion all;
-	all.flags = SUSPECT_ASKABLE | SUSPECT_CREATES | SUSPECT_EXECUTES | SUSPECT_UNASKABLE | SUSPECT_UNSEEN;
-	all.n_names = 0;
-	return all;
+	out->flags = SUSPECT_ASKABLE | SUSPECT_CREATES | SUSPECT_EXECUTES | SUSPECT_UNASKABLE | SUSPECT_UNSEEN;
+	out->n_names = 0;
 }
 
 static void
@@ -332,7 +331,7 @@ look_at_token(struct suspect_state *s)
 		begin_statement(s);
 		break;
 	case SQL_CUT:
-		*s->out = suspect_everything();
+		suspect_everything(s->out);
 		break;
 	case SQL_END:
 	case SQL_NUMBER:
@@ -343,22 +342,69 @@ look_at_token(struct suspect_state *s)
 	return s->token.kind != SQL_CUT && (s->out->flags & SUSPECT_UNSEEN) == 0;
 }
 
-struct suspicion
-suspect_scan(const uint8_t *sql, size_t n, bool is_whole, bool standard_strings)
+/* How skim() goes on at a byte. */
+enum skim { SKIM_STOP, SKIM_BLANK, SKIM_PUNCT, SKIM_DIGIT, SKIM_DOLLAR, SKIM_LETTER };
+
+static const uint8_t skim_of[256] = {
+	['\t' ... '\r'] = SKIM_BLANK, [' '] = SKIM_BLANK,          ['('] = SKIM_PUNCT,  [')'] = SKIM_PUNCT,
+	['*'] = SKIM_PUNCT,           ['+'] = SKIM_PUNCT,          [','] = SKIM_PUNCT,  ['.'] = SKIM_PUNCT,
+	['0' ... '9'] = SKIM_DIGIT,   [':'] = SKIM_PUNCT,          ['<'] = SKIM_PUNCT,  ['='] = SKIM_PUNCT,
+	['>'] = SKIM_PUNCT,           ['['] = SKIM_PUNCT,          [']'] = SKIM_PUNCT,  ['$'] = SKIM_DOLLAR,
+	['A' ... 'Z'] = SKIM_LETTER,  ['a' ... 'z'] = SKIM_LETTER, ['_'] = SKIM_LETTER, [0x80 ... 0xff] = SKIM_LETTER,
+};
+
+/*
+ * Goes past what can't matter, as fast as possible: dull words, numbers, parameters and punctuation, from within a
+ * statement. The lexer takes over at whatever is none of these, or could be more than it seems. Scans would find the
+ * same without this.
+ */
+static void
+skim(struct suspect_state *s)
 {
-	struct suspicion out;
-	struct suspect_state s = {.token = {.kind = SQL_END}, .is_do = false, .is_first = true, .out = &out};
-	if (!is_whole)
-		return suspect_everything();
-	out.flags = 0;
-	out.n_names = 0;
+	const uint8_t *p = s->lexer.p, *end = s->lexer.end;
+	while (p < end) {
+		const uint8_t *start = p;
+		enum skim kind = (enum skim)skim_of[*p++];
+		if (kind == SKIM_BLANK)
+			continue;
+		if (kind == SKIM_LETTER) {
+			while (p < end && skim_of[*p] >= SKIM_DIGIT)
+				p++;
+			size_t n = (size_t)(p - start);
+			if ((n == 1 && p < end && (*p == '\'' || *p == '&')) || !is_dull(start, n)) {
+				p = start;
+				break;
+			}
+			s->previous = (struct sql_token){SQL_WORD, SQL_QUOTING_NONE, start, n};
+			continue;
+		}
+		if (kind == SKIM_STOP || (kind == SKIM_DOLLAR && (p == end || skim_of[*p] != SKIM_DIGIT))) {
+			p = start;
+			break;
+		}
+		s->previous.kind = SQL_PUNCT;
+	}
+	s->lexer.p = p;
+}
+
+void
+suspect_scan(const uint8_t *sql, size_t n, bool is_whole, bool standard_strings, struct suspicion *out)
+{
+	struct suspect_state s = {.token = {.kind = SQL_END}, .is_do = false, .is_first = true, .out = out};
+	if (!is_whole) {
+		suspect_everything(out);
+		return;
+	}
+	out->flags = 0;
+	out->n_names = 0;
 	sql_lexer_init(&s.lexer, sql, n, standard_strings);
 	do {
 		s.previous = s.token;
+		if (s.previous.kind != SQL_END)
+			skim(&s);
 	} while (sql_next(&s.lexer, &s.token) != SQL_END && look_at_token(&s));
-	if ((out.flags & SUSPECT_ANY_SETTING) != 0)
-		out.n_names = 0;
-	if (out.flags != (SUSPECT_SETTINGS | SUSPECT_LONE_SET))
-		out.flags &= ~(uint32_t)SUSPECT_LONE_SET;
-	return out;
+	if ((out->flags & SUSPECT_ANY_SETTING) != 0)
+		out->n_names = 0;
+	if (out->flags != (SUSPECT_SETTINGS | SUSPECT_LONE_SET))
+		out->flags &= ~(uint32_t)SUSPECT_LONE_SET;
 }

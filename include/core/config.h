@@ -22,6 +22,7 @@ struct users;
 enum pool_mode { POOL_SESSION, POOL_TRANSACTION, POOL_STATEMENT };
 /* auth_type; `plain` is an alias of password. Words whose feature is missing are refused by config_set. */
 enum auth_type { AUTH_TYPE_ANY, AUTH_TYPE_TRUST, AUTH_TYPE_PASSWORD, AUTH_TYPE_MD5, AUTH_TYPE_SCRAM };
+enum session_state_policy { STATE_PRESERVE, STATE_STRICT, STATE_IGNORE };
 enum session_schedule { SCHEDULE_LEAST_LOADED, SCHEDULE_ROUND_ROBIN, SCHEDULE_RANDOM };
 /* The two sslmode settings. For now clients: DISABLE only; servers: DISABLE, ALLOW, PREFER, all without TLS. */
 enum tls_mode { TLS_DISABLE, TLS_ALLOW, TLS_PREFER, TLS_REQUIRE, TLS_VERIFY_CA, TLS_VERIFY_FULL };
@@ -43,7 +44,8 @@ struct database_conf {
 	char *connect_query;
 	char *client_encoding, *datestyle, *timezone, *application_name; /* NULL: not given */
 	int64_t pool_size, min_pool_size, reserve_pool_size, max_db_connections, max_db_client_connections;
-	int64_t pool_mode; /* enum pool_mode or CONFIG_UNSET */
+	int64_t pool_mode;     /* enum pool_mode or CONFIG_UNSET */
+	int64_t session_state; /* enum session_state_policy or CONFIG_UNSET */
 	int64_t server_lifetime_us, query_wait_timeout_us;
 	UT_hash_handle hh;
 };
@@ -51,6 +53,7 @@ struct database_conf {
 struct user_conf {
 	char *name;
 	int64_t pool_mode, pool_size, reserve_pool_size, max_user_connections, max_user_client_connections;
+	int64_t session_state;
 	int64_t query_timeout_us, query_wait_timeout_us, idle_transaction_timeout_us, transaction_timeout_us,
 		client_idle_timeout_us;
 	UT_hash_handle hh;
@@ -90,6 +93,8 @@ bool config_list_has(const char *comma_list, const char *word);                /
 
 /* Effective values: user over database over global. user may be NULL. */
 enum pool_mode config_pool_mode(const struct config *c, const struct database_conf *d, const struct user_conf *u);
+enum session_state_policy config_session_state(const struct config *c, const struct database_conf *d,
+                                               const struct user_conf *u);
 int64_t config_pool_size(const struct config *c, const struct database_conf *d, const struct user_conf *u);
 int64_t config_min_pool_size(const struct config *c, const struct database_conf *d);
 int64_t config_reserve_pool_size(const struct config *c, const struct database_conf *d, const struct user_conf *u);
@@ -111,6 +116,7 @@ int64_t config_client_idle_timeout_us(const struct config *c, const struct user_
  */
 enum status config_set(struct config *c, const char *name, const char *value, char *why, size_t why_cap) must_check;
 bool config_pool_mode_parse(const char *word, enum pool_mode *out); /* false: no such word, out unchanged */
+bool config_session_state_parse(const char *word, enum session_state_policy *out); /* the same */
 
 /* Everything unset; NULL: no memory. name is copied. config_add_* consume *x; an earlier entry of that name goes. */
 struct database_conf *database_conf_new(const char *name);

@@ -19,7 +19,7 @@ database_conf_new(const char *name)
 	d->port = 5432;
 	d->pool_size = d->min_pool_size = d->reserve_pool_size = CONFIG_UNSET;
 	d->max_db_connections = d->max_db_client_connections = CONFIG_UNSET;
-	d->pool_mode = CONFIG_UNSET;
+	d->pool_mode = d->session_state = CONFIG_UNSET;
 	d->server_lifetime_us = d->query_wait_timeout_us = CONFIG_UNSET;
 	d->name = str_dup(name);
 	if (d->name == NULL)
@@ -55,6 +55,7 @@ user_conf_new(const char *name)
 
 	if (u == NULL)
 		return NULL;
+	u->session_state = CONFIG_UNSET;
 	u->pool_mode = u->pool_size = u->reserve_pool_size = CONFIG_UNSET;
 	u->max_user_connections = u->max_user_client_connections = CONFIG_UNSET;
 	u->query_timeout_us = u->query_wait_timeout_us = CONFIG_UNSET;
@@ -256,6 +257,13 @@ enum pool_mode
 config_pool_mode(const struct config *c, const struct database_conf *d, const struct user_conf *u)
 {
 	return (enum pool_mode)first_set(OF(u, pool_mode), OF(d, pool_mode), (int64_t)c->pool_mode);
+}
+
+enum session_state_policy
+config_session_state(const struct config *c, const struct database_conf *d, const struct user_conf *u)
+{
+	return (enum session_state_policy)first_set(OF(u, session_state), OF(d, session_state),
+	                                            (int64_t)c->session_state);
 }
 
 int64_t

@@ -24,6 +24,12 @@ static const struct setting_word pool_mode_words[] = {
 	{"statement", POOL_STATEMENT, false},
 	{NULL, 0, false},
 };
+static const struct setting_word session_state_words[] = {
+	{"preserve", STATE_PRESERVE, false},
+	{"strict", STATE_STRICT, false},
+	{"ignore", STATE_IGNORE, false},
+	{NULL, 0, false},
+};
 static const struct setting_word session_schedule_words[] = {
 	{"least-loaded", SCHEDULE_LEAST_LOADED, false},
 	{"round-robin", SCHEDULE_ROUND_ROBIN, false},
@@ -363,6 +369,17 @@ config_set(struct config *c, const char *name, const char *value, char *why, siz
 	if ((row->flags & SETTING_NO_EFFECT) != 0)
 		snprintf(why, why_cap, "%s: has no effect in pgweir", row->info.name);
 	return STATUS_OK;
+}
+
+bool
+config_session_state_parse(const char *word, enum session_state_policy *out)
+{
+	const struct setting_word *w = find_word(session_state_words, word);
+
+	if (w == NULL)
+		return false;
+	*out = (enum session_state_policy)w->value;
+	return true;
 }
 
 bool

@@ -11,7 +11,16 @@
 #define DATABASE_NAME_MAX 63 /* bytes: what the server itself keeps of a name */
 #define USER_NAME_MAX 127
 
-enum entry_kind { ENTRY_TEXT, ENTRY_SECRET, ENTRY_COUNT, ENTRY_TIME, ENTRY_PORT, ENTRY_MODE, ENTRY_NOT_YET };
+enum entry_kind {
+	ENTRY_TEXT,
+	ENTRY_SECRET,
+	ENTRY_COUNT,
+	ENTRY_TIME,
+	ENTRY_PORT,
+	ENTRY_MODE,
+	ENTRY_STATE,
+	ENTRY_NOT_YET
+};
 
 /* A key that entries of one section know; tables end with a NULL name. */
 struct entry_key {
@@ -41,6 +50,7 @@ static const struct entry_key database_keys[] = {
 	{"max_db_connections", ENTRY_COUNT, DATABASE(max_db_connections)},
 	{"max_db_client_connections", ENTRY_COUNT, DATABASE(max_db_client_connections)},
 	{"pool_mode", ENTRY_MODE, DATABASE(pool_mode)},
+	{"session_state", ENTRY_STATE, DATABASE(session_state)},
 	{"server_lifetime", ENTRY_TIME, DATABASE(server_lifetime_us)},
 	{"query_wait_timeout", ENTRY_TIME, DATABASE(query_wait_timeout_us)},
 	{"auth_user", ENTRY_NOT_YET, 0},
@@ -52,6 +62,7 @@ static const struct entry_key database_keys[] = {
 
 static const struct entry_key user_keys[] = {
 	{"pool_mode", ENTRY_MODE, USER(pool_mode)},
+	{"session_state", ENTRY_STATE, USER(session_state)},
 	{"pool_size", ENTRY_COUNT, USER(pool_size)},
 	{"reserve_pool_size", ENTRY_COUNT, USER(reserve_pool_size)},
 	{"max_user_connections", ENTRY_COUNT, USER(max_user_connections)},
@@ -197,6 +208,17 @@ set_mode(struct entry *e, const char *key, int64_t *field, const char *value)
 }
 
 static void
+set_state(struct entry *e, const char *key, int64_t *field, const char *value)
+{
+	enum session_state_policy policy;
+
+	if (config_session_state_parse(value, &policy))
+		*field = (int64_t)policy;
+	else
+		entry_error(e, "%s: \"%s\" is none of preserve, strict, ignore", key, value);
+}
+
+static void
 set_port(struct entry *e, const char *key, uint16_t *field, const char *value)
 {
 	int64_t port;
@@ -232,6 +254,9 @@ set_field(struct entry *e, const struct entry_key *key, const char *value)
 		break;
 	case ENTRY_MODE:
 		set_mode(e, key->name, field, value);
+		break;
+	case ENTRY_STATE:
+		set_state(e, key->name, field, value);
 		break;
 	case ENTRY_NOT_YET:
 		entry_error(e, "%s: not supported yet", key->name);

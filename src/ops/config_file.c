@@ -199,6 +199,25 @@ add_database(struct loader *l)
 	config_entry_add_database(l->config, l->key, l->value, here(l), l->messages);
 }
 
+static struct config_place
+place_of(const struct loader *l, const char *setting)
+{
+	size_t index;
+	bool found = find_setting(setting, &index);
+
+	invariant(found);
+	return l->places[index];
+}
+
+/* A file written for pgbouncer: what it relies on stays as it is there. */
+static void
+add_pgbouncer_setting(struct loader *l)
+{
+	if (place_of(l, "session_state").line == 0)
+		l->config->session_state = STATE_IGNORE;
+	add_setting(l);
+}
+
 static void
 add_user(struct loader *l)
 {
@@ -217,8 +236,9 @@ struct section {
 };
 
 static const struct section sections[] = {
-	{"pgweir", add_setting}, {"pgbouncer", add_setting}, {"databases", add_database},
-	{"users", add_user},     {"peers", refuse_peer},     {NULL, NULL},
+	{"pgweir", add_setting},     {"pgbouncer", add_pgbouncer_setting},
+	{"databases", add_database}, {"users", add_user},
+	{"peers", refuse_peer},      {NULL, NULL},
 };
 
 static const struct section *
@@ -253,16 +273,6 @@ on_pair(void *arg, const char *section, const char *name, const char *value)
 }
 
 /* --- checks over all of it ---------------------------------------------------------------------------------------- */
-
-static struct config_place
-place_of(const struct loader *l, const char *setting)
-{
-	size_t index;
-	bool found = find_setting(setting, &index);
-
-	invariant(found);
-	return l->places[index];
-}
 
 static bool
 is_syslog_facility(const char *word)

@@ -83,6 +83,30 @@ drop(struct outcome *o)
 		drop(&refused);                                                                                        \
 	} while (0)
 
+/* What a file for pgbouncer relies on stays as it is there, unless it says otherwise. */
+START_TEST(session_state_by_section)
+{
+	struct outcome own = assert_loads(QUIET),
+		       other = assert_loads("[databases]\n*=\n[pgbouncer]\nauth_file=users\n"),
+		       said = assert_loads(
+			       "[databases]\na = session_state=strict\n*=\n[pgbouncer]\nsession_state=preserve\n"
+			       "auth_file=users\n[users]\nada = session_state=ignore\n");
+	const struct config *c = said.config;
+
+	ck_assert_int_eq(own.config->session_state, STATE_PRESERVE);
+	ck_assert_int_eq(other.config->session_state, STATE_IGNORE);
+	ck_assert_int_eq(c->session_state, STATE_PRESERVE);
+	ck_assert_int_eq(config_session_state(c, config_database(c, "a"), NULL), STATE_STRICT);
+	ck_assert_int_eq(config_session_state(c, config_database(c, "b"), NULL), STATE_PRESERVE);
+	ck_assert_int_eq(config_session_state(c, config_database(c, "a"), config_user(c, "ada")), STATE_IGNORE);
+	drop(&own);
+	drop(&other);
+	drop(&said);
+	assert_refused("[databases]\na = session_state=some\n[pgweir]\nauth_file=users\n",
+	               "t.ini:2: database \"a\": session_state: \"some\" is none of preserve, strict, ignore\n");
+}
+END_TEST
+
 START_TEST(reads_a_pgbouncer_ini)
 {
 	struct outcome o = assert_loads(";; comment\n"
@@ -764,6 +788,7 @@ main(void)
 		includes_that_fail,
 		files_that_are_not_there,
 		the_sample_is_right,
+		session_state_by_section,
 		daemon_needs_a_pidfile,
 		tells_conninfos_from_files,
 		conninfo_makes_a_closed_pool,

@@ -47,6 +47,7 @@ struct backend {
 	bool said_fatal;     /* the last error had severity FATAL or PANIC */
 	bool changed_schema; /* in the transaction under way */
 	bool retire;         /* close instead of idling */
+	bool is_own;         /* opened for one session (replication): never pooled */
 	bool has_served;     /* a session has had it: server_lifetime = 0 means once */
 	uint32_t msg_left;   /* bytes of a message under way from the server */
 	bool msg_hidden;     /* and whose it is */
@@ -59,7 +60,7 @@ struct backend {
 	uint64_t n_units_sent, n_units_done; /* of clients */
 	uint64_t discarding_unit;            /* the last unit that may end all statements, + 1 */
 	struct pool *pool;
-	struct session *session;   /* BACKEND_ACTIVE */
+	struct session *session;   /* BACKEND_ACTIVE; its own one from the beginning */
 	struct settings *label;    /* what it carries beyond its login values */
 	struct settings *login;    /* ParameterStatus values as of login */
 	struct settings *applying; /* CHORE_APPLY, CHORE_VALIDATE: the label to be */
@@ -82,6 +83,8 @@ struct backend {
 
 /* Takes no token: the caller did. Consumes it: a failure to open is told to the pool from the loop. */
 void backend_open(struct pool *pool);
+/* The same for a session's own; a failure to open is told to the session, from the loop. */
+void backend_open_own(struct pool *pool, struct session *s);
 void backend_close(struct backend *b, enum close_reason reason, const char *detail /* may be NULL */);
 const char *backend_state_label(enum backend_state state);
 

@@ -57,10 +57,13 @@ struct group {
 
 	_Atomic uint64_t waiting_since_us[WEIR_MAX_PROXIES]; /* 0: nobody waits there */
 	_Atomic uint32_t n_idle[WEIR_MAX_PROXIES];
+	/* sessions that wait for room for a connection of their own; written under weir.shared.lock */
+	_Atomic uint32_t n_own_waiting[WEIR_MAX_PROXIES], n_own_waiting_all;
 
 	struct {                       /* under weir.shared.lock */
 		unsigned n_backends;   /* tokens out */
 		unsigned n_connecting; /* of them: not logged in yet */
+		unsigned n_own;        /* of them: logged in, and one session's own */
 		unsigned n_clients;    /* sessions logged in to this group */
 		struct tally *database, *user;
 	} limits;
@@ -91,12 +94,18 @@ enum group_token {
 enum group_token group_take_token(struct group *g, uint64_t waited_us);
 /* Only up to `most` connections in all: for min_pool_size. */
 enum group_token group_take_token_below(struct group *g, unsigned most);
-void group_login_done(struct group *g); /* the token's connection is logged in */
+/* For a connection of one session's own: all others leave room for it (see group_want_own), failures don't hold it up. */
+enum group_token group_take_own_token(struct group *g, uint64_t waited_us);
+void group_login_done(struct group *g, bool is_own); /* the token's connection is logged in */
 /* The connection is closed; was_connecting: it never got logged in. Wakes waiting proxies that may open one now. */
-void group_return_token(struct group *g, bool was_connecting);
+void group_return_token(struct group *g, bool was_connecting, bool is_own);
+/* One more or one less (by = 1, -1) waits in this proxy for room for a connection of its own. */
+void group_want_own(struct group *g, unsigned proxy, int by);
+/* A free backend is to be closed to make that room. Cheap when nobody waits so. */
+bool group_wants_room(struct group *g);
 unsigned group_n_backends(struct group *g);
 unsigned group_n_clients(struct group *g);
-unsigned group_n_live(struct group *g); /* logged in */
+unsigned group_n_live(struct group *g); /* logged in, and for all */
 /* Another group over the same full tally that has an idle backend, and the proxy that has it. False: none. */
 bool group_find_victim(struct group *g, struct group **victim, unsigned *proxy);
 

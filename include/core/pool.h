@@ -7,6 +7,10 @@
  * (pool_take) gets an idle backend or waits in FIFO order; whoever waits makes the pool
  * open connections as far as the group's limits go, and takes whatever is free first.
  * Nobody overtakes: pool_take answers NULL while others wait.
+ *
+ * A replication session does not want any of these, but room for a connection of its
+ * own. Where the limits leave none, a backend is closed as soon as it is free: such
+ * sessions are few, and would else never get one in a busy pool.
  */
 #ifndef PGWEIR_CORE_POOL_H
 #define PGWEIR_CORE_POOL_H
@@ -28,10 +32,12 @@ struct pool {
 	uint32_t magic;
 	struct group *group;
 	struct proxy *proxy;
-	TAILQ_HEAD(, backend) idle;    /* most recently used first */
-	TAILQ_HEAD(, session) waiters; /* oldest first */
+	TAILQ_HEAD(, backend) idle;                 /* most recently used first */
+	TAILQ_HEAD(session_queue, session) waiters; /* oldest first */
+	struct session_queue own_waiters; /* of them: those that wait for room for a connection of their own */
 	unsigned n_idle, n_waiting, n_opening, n_backends;
 	struct loop_timer tick;       /* idle timeouts, lifetimes, retries, reserve, min_pool_size */
+	struct loop_task own_task;    /* connections of sessions' own are to be opened, if there is room */
 	struct loop_task settle_task; /* free backends and older waiters of other proxies are to be brought together */
 	struct pool_stats stats;
 	UT_hash_handle hh;

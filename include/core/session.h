@@ -29,6 +29,7 @@ enum session_event {
 #define SESSION_SECRET_MAX 32
 
 struct login;
+struct replication;
 
 struct session {
 	uint32_t magic;
@@ -53,9 +54,10 @@ struct session {
 	uint32_t n_closing;      /* Closes of names that are under way */
 	struct unnamed *unnamed; /* the unnamed statement; NULL: none */
 	struct login *login;     /* until logged in */
-	char *user;              /* as the client names it */
-	char *close_detail;      /* more precise than the reason's text; or NULL */
-	struct said *close_said; /* the server's words for the client; or NULL */
+	struct replication *replication; /* NULL: an ordinary session */
+	char *user;                      /* as the client names it */
+	char *close_detail;              /* more precise than the reason's text; or NULL */
+	struct said *close_said;         /* the server's words for the client; or NULL */
 	struct loop_timer timer;
 	struct loop_grave grave;
 	TAILQ_ENTRY(session) link;      /* proxy->sessions */
@@ -112,6 +114,7 @@ enum session_state login_startup(struct session *s, struct session_input *in);
 enum session_state login_auth(struct session *s, struct session_input *in);
 enum session_state login_have_backend(struct session *s);
 enum session_state login_applied(struct session *s);
+enum session_state login_have_own_backend(struct session *s); /* a replication session's */
 void login_free(struct login **l);
 /* Relays client bytes to the attached backend; ACTIVE, BRAKED, LEAVING, or closed. */
 enum session_state relay_client(struct session *s, struct session_input *in);

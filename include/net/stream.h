@@ -50,6 +50,7 @@ struct stream {
 	bool hung_up;  /* a hang-up was seen: read on to the end */
 	bool got_eof;
 	bool connecting;
+	bool ending;   /* no more is sent once `out` is empty */
 	bool offering; /* `bytes` is running */
 };
 
@@ -68,6 +69,8 @@ enum status stream_send(struct stream *s, const void *p, size_t n);
 /* Puts bytes in front of the next stream_send, to go out with it in one system call. */
 void stream_queue(struct stream *s, const void *p, size_t n);
 enum status stream_flush(struct stream *s); /* sends what is queued */
+/* Ends the sending side when everything has been sent; the other one goes on. */
+void stream_end(struct stream *s);
 
 static inline bool
 stream_is_blocked(const struct stream *s)

@@ -17,7 +17,7 @@ enum snapshot_kind { SNAPSHOT_CLIENTS, SNAPSHOT_SERVERS, SNAPSHOT_POOLS };
 /* A client or a server connection. */
 struct snapshot_link {
 	char database[SNAPSHOT_TEXT], user[SNAPSHOT_TEXT], application_name[SNAPSHOT_TEXT];
-	const char *state; /* static */
+	const char *state, *replication; /* static */
 	struct addr peer, local;
 	uint64_t connect_us, request_us, wait_us;    /* wait_us: how long it waits now, 0: it doesn't */
 	uint64_t id, link_id;                        /* link_id: of its other half, 0: none */

@@ -8,6 +8,7 @@
 #include "core/cancel.h"
 #include "core/prepared.h"
 #include "core/prepared_set.h"
+#include "core/replication.h"
 #include "core/shown.h"
 #include "core/session.h"
 #include "core/socket_options.h"
@@ -99,7 +100,11 @@ on_bytes(struct stream *st, const uint8_t *p, size_t n)
 {
 	struct backend *b = from_stream(st);
 
-	return b->state == BACKEND_LOGIN ? backend_login_bytes(b, p, n) : backend_relay_bytes(b, p, n);
+	if (b->state == BACKEND_LOGIN)
+		return backend_login_bytes(b, p, n);
+	if (b->state == BACKEND_TUNNEL)
+		return replication_server_bytes(b, p, n);
+	return backend_relay_bytes(b, p, n);
 }
 
 static void
@@ -128,6 +133,7 @@ on_gone(struct backend *b, const char *why)
 	case BACKEND_ABANDONED:
 	case BACKEND_CLEANING:
 	case BACKEND_BEING_CANCELED:
+	case BACKEND_TUNNEL:
 		backend_close(b, CLOSE_SERVER_LOST, b->said_fatal && b->said ? b->said->message : why);
 		return;
 	case BACKEND_CLOSED:
@@ -181,6 +187,7 @@ on_timeout(struct loop_timer *t)
 		return;
 	case BACKEND_IDLE:
 	case BACKEND_ACTIVE:
+	case BACKEND_TUNNEL:
 	case BACKEND_CLOSED:
 	case BACKEND_STATE_N:
 		return;
@@ -271,21 +278,18 @@ lifetime_end_us(const struct group *g, uint64_t now_us)
 	return now_us + lifetime_us - (lifetime_us / 5) * (r % 1000) / 1000;
 }
 
-void
-backend_open(struct pool *pool)
+/* NULL: no memory. */
+static struct backend *
+backend_new(struct pool *pool)
 {
 	struct proxy *p = pool->proxy;
 	struct backend *b = calloc(1, sizeof(*b)); /* not a slab's: it may end in another thread */
 	struct settings *empty = settings_empty();
-	struct said said;
 
 	if (b == NULL || empty == NULL) {
 		free(b);
 		settings_unref(&empty);
-		said_set(&said, "53200", "out of memory");
-		group_failed(pool->group, CLOSE_NO_MEMORY, false, &said);
-		group_return_token(pool->group, true);
-		return;
+		return NULL;
 	}
 	b->magic = BACKEND_MAGIC;
 	b->pool = pool;
@@ -302,9 +306,40 @@ backend_open(struct pool *pool)
 	TAILQ_INSERT_TAIL(&p->backends, b, link);
 	counter_add(&p->n_backends, 1);
 	pool->n_backends++;
-	pool->n_opening++;
 	loop_timer_set(p->loop, &b->timer, b->connected_us + timeout_us(b, TIMEOUT_CONNECT));
 	loop_defer(p->loop, &b->open_task);
+	return b;
+}
+
+void
+backend_open(struct pool *pool)
+{
+	struct said said;
+
+	if (backend_new(pool) != NULL) {
+		pool->n_opening++;
+		return;
+	}
+	said_set(&said, "53200", "out of memory");
+	group_failed(pool->group, CLOSE_NO_MEMORY, false, &said);
+	group_return_token(pool->group, true, false);
+}
+
+void
+backend_open_own(struct pool *pool, struct session *s)
+{
+	struct backend *b = backend_new(pool);
+	struct said said;
+
+	if (b != NULL) {
+		b->is_own = true;
+		b->session = s;
+		s->backend = b;
+		return;
+	}
+	group_return_token(pool->group, true, true);
+	said_set(&said, "53200", "out of memory");
+	session_refused(s, CLOSE_NO_MEMORY, &said);
 }
 
 static bool
@@ -319,10 +354,16 @@ backend_logged_in(struct backend *b)
 	const struct database_conf *db = b->pool->group->db;
 
 	backend_login_free(b);
+	if (b->is_own) {
+		group_login_done(b->pool->group, true);
+		backend_enter(b, BACKEND_TUNNEL);
+		session_given(b->session, b);
+		return;
+	}
 	b->pool->n_opening--;
 	group_succeeded(b->pool->group);
 	group_set_welcome(b->pool->group, b->login);
-	group_login_done(b->pool->group);
+	group_login_done(b->pool->group, false);
 	if (db->connect_query != NULL && db->connect_query[0] != '\0')
 		(void)backend_start_chore(b, CHORE_CONNECT_QUERY, db->connect_query);
 	else
@@ -346,24 +387,30 @@ bury(struct loop_grave *g)
 	free(b);
 }
 
-/* Tells the group why no connection could be had, for those who wait. */
-static void
-note_failure(struct backend *b, enum close_reason reason, const char *detail)
+/* Why it could not be opened: in the server's words, if it said any. */
+static struct said
+failure_of(const struct backend *b, enum close_reason reason, const char *detail)
 {
 	const struct close_row *row = close_row(reason);
 	char message[256];
 	struct said said;
+
+	if (b->said != NULL)
+		return *b->said;
+	snprintf(message, sizeof(message), detail ? "%s: %s" : "%s", row->text, detail);
+	said_set(&said, row->sqlstate, message);
+	return said;
+}
+
+/* Tells the group why no connection could be had, for those who wait. */
+static void
+note_failure(struct backend *b, const struct said *said)
+{
 	/* out of room or still starting are states that pass */
 	bool is_final = b->said != NULL && strncmp(b->said->sqlstate, "57P0", 4) != 0 &&
 	                strcmp(b->said->sqlstate, "53300") != 0;
 
-	if (b->said != NULL) {
-		group_failed(b->pool->group, CLOSE_SERVER_LOGIN, is_final, b->said);
-		return;
-	}
-	snprintf(message, sizeof(message), detail ? "%s: %s" : "%s", row->text, detail);
-	said_set(&said, row->sqlstate, message);
-	group_failed(b->pool->group, CLOSE_SERVER_LOGIN, false, &said);
+	group_failed(b->pool->group, CLOSE_SERVER_LOGIN, is_final, said);
 }
 
 static void
@@ -405,17 +452,20 @@ backend_close(struct backend *b, enum close_reason reason, const char *detail)
 	struct proxy *p = pool->proxy;
 	struct session *s = b->session;
 	bool was_opening = is_opening(b);
+	struct said failure;
 
 	if (b->state == BACKEND_CLOSED)
 		return;
 	log_close(b, reason, detail);
 	if (b->state == BACKEND_IDLE)
 		pool_remove_idle(pool, b);
-	if (was_opening) {
-		pool->n_opening--;
-		note_failure(b, reason, detail);
-	} else {
+	if (was_opening)
+		failure = failure_of(b, reason, detail);
+	else
 		say_goodbye(b);
+	if (was_opening && !b->is_own) {
+		pool->n_opening--;
+		note_failure(b, &failure);
 	}
 	/* what it will never answer is undone while its session is still there */
 	replyq_fini(&b->owed);
@@ -432,10 +482,10 @@ backend_close(struct backend *b, enum close_reason reason, const char *detail)
 	counter_add(&p->n_backends, (uint64_t)-1);
 	pool->n_backends--;
 	if (s != NULL)
-		session_backend_lost(s, reason, b->said_fatal ? b->said : NULL);
+		session_backend_lost(s, reason, was_opening ? &failure : b->said_fatal ? b->said : NULL);
 	loop_bury(p->loop, &b->grave, bury);
-	group_return_token(pool->group, was_opening);
-	if (was_opening)
+	group_return_token(pool->group, was_opening, b->is_own);
+	if (was_opening && !b->is_own)
 		pool_open_failed(pool);
 }
 

@@ -5,6 +5,8 @@
 #include "auth/users.h"
 #include "base/log.h"
 #include "core/backend.h"
+#include "core/replication.h"
+#include "core/session.h"
 #include "wire/build.h"
 #include "wire/frame.h"
 #include "wire/parse.h"
@@ -47,35 +49,55 @@ send_and_wipe(struct backend *b, struct buf *out)
 	return ok;
 }
 
-bool
-backend_login_begin(struct backend *b)
+static void
+add_pair(const char **pairs, size_t *n, const char *name, const char *value)
+{
+	pairs[(*n)++] = name;
+	pairs[(*n)++] = value;
+}
+
+/* Who logs in where, with the database entry's settings; for one session, with its own before those. NULL: no memory. */
+static const char **
+startup_pairs(const struct backend *b)
 {
 	const struct group *g = b->pool->group;
 	const struct database_conf *db = g->db;
-	const char *pairs[16];
-	size_t n = 0;
-	struct buf out;
-
-	b->logging_in = calloc(1, sizeof(*b->logging_in));
-	if (b->logging_in == NULL || (b->logging_in->values = settings_empty()) == NULL)
-		return false;
-	pairs[n++] = "user";
-	pairs[n++] = g->user;
-	pairs[n++] = "database";
-	pairs[n++] = db->dbname ? db->dbname : g->database;
+	const struct settings *own = b->is_own ? b->session->settings : NULL;
+	size_t n = 0, n_own = own ? settings_n(own) : 0;
 	const char *const defaults[][2] = {{"client_encoding", db->client_encoding},
 	                                   {"datestyle", db->datestyle},
 	                                   {"timezone", db->timezone},
 	                                   {"application_name", db->application_name}};
-	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++) {
-		if (defaults[i][1] == NULL)
-			continue;
-		pairs[n++] = defaults[i][0];
-		pairs[n++] = defaults[i][1];
-	}
-	pairs[n] = NULL;
+	const size_t n_defaults = sizeof(defaults) / sizeof(defaults[0]);
+	const char **pairs = calloc(2 * (n_own + n_defaults + 3) + 1, sizeof(*pairs));
+
+	if (pairs == NULL)
+		return NULL;
+	add_pair(pairs, &n, "user", g->user);
+	add_pair(pairs, &n, "database", db->dbname ? db->dbname : g->database);
+	if (b->is_own)
+		add_pair(pairs, &n, "replication", replication_parameter(b->session->replication));
+	for (size_t i = 0; i < n_own; i++)
+		add_pair(pairs, &n, settings_name(own, i), settings_value(own, i));
+	for (size_t i = 0; i < n_defaults; i++)
+		if (defaults[i][1] != NULL && (own == NULL || settings_get(own, defaults[i][0]) == NULL))
+			add_pair(pairs, &n, defaults[i][0], defaults[i][1]);
+	return pairs;
+}
+
+bool
+backend_login_begin(struct backend *b)
+{
+	const char **pairs;
+	struct buf out;
+
+	b->logging_in = calloc(1, sizeof(*b->logging_in));
+	if (b->logging_in == NULL || (b->logging_in->values = settings_empty()) == NULL ||
+	    (pairs = startup_pairs(b)) == NULL)
+		return false;
 	buf_init(&out);
 	build_startup(&out, PROTO_3_0, pairs);
+	free(pairs);
 	return send_and_wipe(b, &out);
 }
 

@@ -207,6 +207,7 @@ backend_settled(struct backend *b)
 	case BACKEND_IDLE:
 	case BACKEND_ACTIVE:
 	case BACKEND_BEING_CANCELED:
+	case BACKEND_TUNNEL:
 	case BACKEND_CLOSED:
 	case BACKEND_STATE_N:
 		return;
@@ -243,12 +244,27 @@ backend_fail_copy(struct backend *b)
 		backend_close(b, CLOSE_SERVER_UNCLEAN, "out of memory");
 }
 
+/* Nobody else may have it. A goodbye in the middle of a message would be taken for part of it. */
+static void
+end_own(struct backend *b, bool mid_message)
+{
+	b->session->backend = NULL;
+	b->session = NULL;
+	if (mid_message)
+		stream_close(&b->stream);
+	backend_close(b, CLOSE_REPLICATION_OVER, NULL);
+}
+
 void
 backend_abandon(struct backend *b)
 {
 	bool mid_message = b->session->msg_left > 0, in_transaction = b->owed.tx != TX_IDLE;
 	bool is_answered = !replyq_is_open(&b->owed) && b->msg_left == 0;
 
+	if (b->is_own) {
+		end_own(b, mid_message);
+		return;
+	}
 	detach_session(b);
 	if (is_beyond_repair(b, mid_message)) {
 		backend_close(b, CLOSE_SERVER_UNCLEAN, "client disconnected in the middle of a request");

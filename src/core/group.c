@@ -168,11 +168,11 @@ over_tally(const struct group *g)
 	       (max_user > 0 && g->limits.user->n_backends >= max_user);
 }
 
-/* Under weir.shared.lock. most: 0 = no limit of connections in this group. */
+/* Under weir.shared.lock. most: 0 = no limit of connections in this group; n_kept of them are others' to take. */
 static enum group_token
-take_token_locked(struct group *g, int64_t most)
+take_token_locked(struct group *g, int64_t most, uint32_t n_kept)
 {
-	if (most > 0 && g->limits.n_backends >= most)
+	if (most > 0 && g->limits.n_backends + n_kept >= most)
 		return GROUP_TOKEN_FULL;
 	if (g->limits.n_connecting >= g->weir->config->max_connecting)
 		return GROUP_TOKEN_CONNECTING;
@@ -194,27 +194,50 @@ take_token(struct group *g, int64_t most)
 	if (group_failure(g, &failure) && clock_cached_us() < failure.retry_at_us)
 		return GROUP_TOKEN_BACKOFF;
 	pthread_mutex_lock(&g->weir->shared.lock);
-	token = take_token_locked(g, most);
+	token = take_token_locked(g, most, g->n_own_waiting_all);
 	pthread_mutex_unlock(&g->weir->shared.lock);
+	return token;
+}
+
+static enum group_token
+take_own_token(struct group *g, int64_t most)
+{
+	enum group_token token;
+
+	pthread_mutex_lock(&g->weir->shared.lock);
+	token = take_token_locked(g, most, 0);
+	pthread_mutex_unlock(&g->weir->shared.lock);
+	return token;
+}
+
+static enum group_token
+take_with_reserve(struct group *g, uint64_t waited_us, enum group_token (*take)(struct group *, int64_t))
+{
+	const struct config *c = g->weir->config;
+	int64_t most = config_pool_size(c, g->db, g->user_conf);
+	int64_t reserve = config_reserve_pool_size(c, g->db, g->user_conf);
+
+	enum group_token token = take(g, most);
+
+	if (token != GROUP_TOKEN_FULL || reserve <= 0 || waited_us < (uint64_t)c->reserve_pool_timeout_us)
+		return token;
+	token = take(g, most + reserve);
+	if (token == GROUP_TOKEN_OK)
+		log_event(LOG_INFO_, "reserve", LOG_S("db", g->database), LOG_S("user", g->user),
+		          LOG_S("msg", "taking connection from reserve_pool"));
 	return token;
 }
 
 enum group_token
 group_take_token(struct group *g, uint64_t waited_us)
 {
-	const struct config *c = g->weir->config;
-	int64_t most = config_pool_size(c, g->db, g->user_conf);
-	int64_t reserve = config_reserve_pool_size(c, g->db, g->user_conf);
+	return take_with_reserve(g, waited_us, take_token);
+}
 
-	enum group_token token = take_token(g, most);
-
-	if (token != GROUP_TOKEN_FULL || reserve <= 0 || waited_us < (uint64_t)c->reserve_pool_timeout_us)
-		return token;
-	token = take_token(g, most + reserve);
-	if (token == GROUP_TOKEN_OK)
-		log_event(LOG_INFO_, "reserve", LOG_S("db", g->database), LOG_S("user", g->user),
-		          LOG_S("msg", "taking connection from reserve_pool"));
-	return token;
+enum group_token
+group_take_own_token(struct group *g, uint64_t waited_us)
+{
+	return take_with_reserve(g, waited_us, take_own_token);
 }
 
 enum group_token
@@ -228,21 +251,22 @@ static void
 poke_waiters(struct group *g)
 {
 	for (unsigned i = 0; i < g->weir->n_proxies; i++)
-		if (atomic_load(&g->waiting_since_us[i]) != 0)
+		if (atomic_load(&g->waiting_since_us[i]) != 0 || atomic_load(&g->n_own_waiting[i]) != 0)
 			(void)proxy_post_group(g->weir->proxies[i], MAIL_POKE, g, i);
 }
 
 void
-group_login_done(struct group *g)
+group_login_done(struct group *g, bool is_own)
 {
 	pthread_mutex_lock(&g->weir->shared.lock);
 	g->limits.n_connecting--;
+	g->limits.n_own += is_own;
 	pthread_mutex_unlock(&g->weir->shared.lock);
 	poke_waiters(g);
 }
 
 void
-group_return_token(struct group *g, bool was_connecting)
+group_return_token(struct group *g, bool was_connecting, bool is_own)
 {
 	struct weir *w = g->weir;
 	struct group *other, *next;
@@ -251,6 +275,8 @@ group_return_token(struct group *g, bool was_connecting)
 	g->limits.n_backends--;
 	if (was_connecting)
 		g->limits.n_connecting--;
+	else
+		g->limits.n_own -= is_own;
 	g->limits.database->n_backends--;
 	g->limits.user->n_backends--;
 	HASH_ITER (hh, w->shared.groups, other, next) {
@@ -258,6 +284,31 @@ group_return_token(struct group *g, bool was_connecting)
 			poke_waiters(other);
 	}
 	pthread_mutex_unlock(&w->shared.lock);
+}
+
+void
+group_want_own(struct group *g, unsigned proxy, int by)
+{
+	pthread_mutex_lock(&g->weir->shared.lock);
+	g->n_own_waiting[proxy] += (uint32_t)by;
+	g->n_own_waiting_all += (uint32_t)by;
+	pthread_mutex_unlock(&g->weir->shared.lock);
+}
+
+bool
+group_wants_room(struct group *g)
+{
+	int64_t most;
+	bool wants;
+
+	if (atomic_load_explicit(&g->n_own_waiting_all, memory_order_relaxed) == 0)
+		return false;
+	most = config_pool_size(g->weir->config, g->db, g->user_conf);
+	pthread_mutex_lock(&g->weir->shared.lock);
+	wants = g->n_own_waiting_all > 0 &&
+	        ((most > 0 && g->limits.n_backends + g->n_own_waiting_all > most) || over_tally(g));
+	pthread_mutex_unlock(&g->weir->shared.lock);
+	return wants;
 }
 
 unsigned
@@ -288,7 +339,7 @@ group_n_live(struct group *g)
 	unsigned n;
 
 	pthread_mutex_lock(&g->weir->shared.lock);
-	n = g->limits.n_backends - g->limits.n_connecting;
+	n = g->limits.n_backends - g->limits.n_connecting - g->limits.n_own;
 	pthread_mutex_unlock(&g->weir->shared.lock);
 	return n;
 }

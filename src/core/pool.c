@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/obj.h"
 #include "core/backend.h"
+#include "core/replication.h"
 #include "core/session.h"
 
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 static void pool_tick(struct loop_timer *t);
 static void ask_for_more(struct pool *pool);
 static void settle(struct loop_task *t);
+static void open_own(struct loop_task *t);
 
 /* Makes the tick come no later than that. */
 static void
@@ -43,6 +45,8 @@ pool_get(struct proxy *p, struct group *g)
 	pool->settle_task.run = settle;
 	TAILQ_INIT(&pool->idle);
 	TAILQ_INIT(&pool->waiters);
+	TAILQ_INIT(&pool->own_waiters);
+	pool->own_task.run = open_own;
 	HASH_ADD_PTR(p->pools, group, pool);
 	if (pool->hh.tbl == NULL) {
 		free(pool);
@@ -62,6 +66,7 @@ pool_free_all(struct proxy *p)
 		invariant(pool->n_backends == 0 && pool->n_waiting == 0);
 		loop_timer_remove(p->loop, &pool->tick);
 		loop_cancel_task(p->loop, &pool->settle_task);
+		loop_cancel_task(p->loop, &pool->own_task);
 		HASH_DEL(p->pools, pool);
 		free(pool);
 	}
@@ -163,9 +168,33 @@ publish_waiting(struct pool *pool)
 	atomic_store(&pool->group->waiting_since_us[pool->proxy->index], since_us);
 }
 
+static void
+wait_for_own(struct pool *pool, struct session *s)
+{
+	TAILQ_INSERT_TAIL(&pool->own_waiters, s, wait_link);
+	s->is_queued = true;
+	counter_add(&pool->proxy->n_waiting, 1);
+	group_want_own(pool->group, pool->proxy->index, 1);
+	tick_by(pool, clock_cached_us() + TICK_US);
+	loop_defer(pool->proxy->loop, &pool->own_task);
+}
+
+static void
+unwait_for_own(struct pool *pool, struct session *s)
+{
+	TAILQ_REMOVE(&pool->own_waiters, s, wait_link);
+	s->is_queued = false;
+	counter_add(&pool->proxy->n_waiting, (uint64_t)-1);
+	group_want_own(pool->group, pool->proxy->index, -1);
+}
+
 void
 pool_wait(struct pool *pool, struct session *s)
 {
+	if (s->replication != NULL) {
+		wait_for_own(pool, s);
+		return;
+	}
 	TAILQ_INSERT_TAIL(&pool->waiters, s, wait_link);
 	s->is_queued = true;
 	pool->n_waiting++;
@@ -181,6 +210,10 @@ pool_unwait(struct pool *pool, struct session *s)
 {
 	bool was_first = TAILQ_FIRST(&pool->waiters) == s;
 
+	if (s->replication != NULL) {
+		unwait_for_own(pool, s);
+		return;
+	}
 	TAILQ_REMOVE(&pool->waiters, s, wait_link);
 	s->is_queued = false;
 	pool->n_waiting--;
@@ -256,6 +289,12 @@ pool_give(struct pool *pool, struct backend *b)
 	struct session *s = TAILQ_FIRST(&pool->waiters);
 	struct group *g = pool->group;
 
+	if (group_wants_room(g)) {
+		backend_park(b);
+		add_idle(pool, b);
+		backend_close(b, CLOSE_SERVER_EVICTED, NULL);
+		return;
+	}
 	if (s != NULL && (group_is_alone(g) || group_older_waiter(g, pool->proxy->index, s->wait_since_us) < 0)) {
 		serve_first_waiter(pool, b);
 		return;
@@ -321,6 +360,52 @@ evict_elsewhere(struct pool *pool)
 	if (group_find_victim(pool->group, &victim, &proxy))
 		(void)proxy_post_group(pool->group->weir->proxies[proxy], MAIL_EVICT, victim, pool->proxy->index);
 }
+
+/* ---- connections of sessions' own ---- */
+
+/* An idle backend of this group makes room, whichever proxy has it. False: there is none. */
+static bool
+evict_here(struct pool *pool)
+{
+	int other = group_is_alone(pool->group) ? -1 : group_idle_proxy(pool->group, pool->proxy->index);
+
+	if (pool->n_idle > 0) {
+		pool_evict(pool);
+		return true;
+	}
+	if (other >= 0)
+		(void)proxy_post_group(pool->group->weir->proxies[other], MAIL_EVICT, pool->group, pool->proxy->index);
+	return other >= 0;
+}
+
+/* Where there is no room, whoever makes it pokes us. */
+static void
+open_own(struct loop_task *t)
+{
+	struct pool *pool = container_of(t, struct pool, own_task);
+	struct session *s;
+
+	while ((s = TAILQ_FIRST(&pool->own_waiters)) != NULL) {
+		switch (group_take_own_token(pool->group, clock_cached_us() - s->wait_since_us)) {
+		case GROUP_TOKEN_OK:
+			unwait_for_own(pool, s);
+			backend_open_own(pool, s);
+			break;
+		case GROUP_TOKEN_TALLY:
+			if (!evict_here(pool))
+				evict_elsewhere(pool);
+			return;
+		case GROUP_TOKEN_FULL:
+			(void)evict_here(pool);
+			return;
+		case GROUP_TOKEN_CONNECTING:
+		case GROUP_TOKEN_BACKOFF:
+			return;
+		}
+	}
+}
+
+/* ---- opening for all ---- */
 
 /* Opens a connection for each waiter that has none under way, as far as the limits go. */
 static void
@@ -390,6 +475,8 @@ void
 pool_consider(struct pool *pool)
 {
 	fail_waiters(pool);
+	if (!TAILQ_EMPTY(&pool->own_waiters))
+		loop_defer(pool->proxy->loop, &pool->own_task);
 	if (pool->n_waiting == 0)
 		return;
 	/* a claim may have been lost (the giver ran out of memory, the backend died): say it again */

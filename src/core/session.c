@@ -12,6 +12,7 @@
 #include "base/secret.h"
 #include "core/backend.h"
 #include "core/cancel.h"
+#include "core/replication.h"
 #include "wire/pgmsg.h"
 
 #include <stdlib.h>
@@ -56,7 +57,8 @@ session_may_move(enum session_state from, enum session_state to)
 static bool
 waits_in_queue(enum session_state state)
 {
-	return state == SESSION_LOGIN_WAIT || state == SESSION_WAITING || state == SESSION_WAITING_EOF;
+	return state == SESSION_LOGIN_WAIT || state == SESSION_WAITING || state == SESSION_WAITING_EOF ||
+	       state == SESSION_OWN_WAIT;
 }
 
 /* ---- the only writer ---- */
@@ -427,6 +429,66 @@ on_leaving(struct session *s, enum session_event ev, struct session_input *in)
 	return common_event(s, ev, in);
 }
 
+/* In the queue, or with a backend that logs in. */
+static enum session_state
+on_own_wait(struct session *s, enum session_event ev, struct session_input *in)
+{
+	if (ev == EV_BACKEND)
+		return login_have_own_backend(s);
+	if (ev == EV_BACKEND_LOST) {
+		session_keep_words(s, in->said);
+		return session_close(s, CLOSE_SERVER_LOGIN, NULL);
+	}
+	if (ev == EV_TIMEOUT)
+		return session_close(s, CLOSE_QUERY_WAIT, NULL);
+	if (ev == EV_HANGUP)
+		return session_close(s, CLOSE_CLIENT_EOF, NULL);
+	if (ev == EV_PHASE && is_ending(s))
+		return session_close(s, CLOSE_SHUTDOWN, NULL);
+	return common_event(s, ev, in);
+}
+
+static enum session_state
+on_tunnel(struct session *s, enum session_event ev, struct session_input *in)
+{
+	switch (ev) {
+	case EV_BYTES:
+		return replication_client_bytes(s, in);
+	case EV_EOF:
+		return replication_client_end(s, CLOSE_CLIENT_EOF);
+	case EV_PROGRESS:
+	case EV_PHASE:
+		return replication_consider(s);
+	case EV_BACKEND_LOST:
+		return replication_server_end(s, in);
+	case EV_HANGUP:
+	case EV_BROKEN:
+	case EV_DRAINED:
+	case EV_BACKEND:
+	case EV_UNIT_DONE:
+	case EV_SETTINGS_FAILED:
+	case EV_REFUSED:
+	case EV_CANCEL:
+	case EV_CANCEL_DONE:
+	case EV_TIMEOUT:
+	case SESSION_EVENT_N:
+		break;
+	}
+	return common_event(s, ev, in);
+}
+
+static enum session_state
+on_tunnel_end(struct session *s, enum session_event ev, struct session_input *in)
+{
+	if (ev == EV_BROKEN || (ev == EV_HANGUP && in->both))
+		return session_close(s, (enum close_reason)s->close_reason, NULL);
+	if (ev == EV_BACKEND_LOST)
+		return replication_server_end(s, in);
+	if (ev == EV_EOF)
+		return SESSION_TUNNEL_END;
+	return common_event(s, ev, in);
+}
+
 static enum session_state
 on_cancelling(struct session *s, enum session_event ev, struct session_input *in)
 {
@@ -465,6 +527,9 @@ static const handler handlers[SESSION_STATE_N] = {
 	[SESSION_HELD] = on_held,
 	[SESSION_SKIPPING] = on_skipping,
 	[SESSION_LEAVING] = on_leaving,
+	[SESSION_OWN_WAIT] = on_own_wait,
+	[SESSION_TUNNEL] = on_tunnel,
+	[SESSION_TUNNEL_END] = on_tunnel_end,
 	[SESSION_CANCELLING] = on_cancelling,
 	[SESSION_CLOSED] = on_closed,
 };
@@ -508,6 +573,7 @@ reads_client(const struct session *s)
 		/* who doesn't take his replies may not ask for more */
 		return !stream_is_blocked(&s->stream);
 	case SESSION_ACTIVE:
+	case SESSION_TUNNEL:
 		return !stream_is_blocked(&s->backend->stream);
 	case SESSION_HELD:
 		return !stream_is_blocked(&s->backend->stream) && !stream_is_blocked(&s->stream);
@@ -517,6 +583,8 @@ reads_client(const struct session *s)
 	case SESSION_WAITING_EOF:
 	case SESSION_BRAKED:
 	case SESSION_LEAVING:
+	case SESSION_OWN_WAIT:
+	case SESSION_TUNNEL_END:
 	case SESSION_CLOSED:
 	case SESSION_STATE_N:
 		break;
@@ -724,7 +792,7 @@ session_cancel(struct proxy *p, const struct mail_cancel *m)
 	HASH_FIND(hh, p->sessions_by_key, &m->pid, sizeof(m->pid), s);
 	if (s == NULL || !secret_equal(m->secret, m->secret_len, s->cancel_secret, s->secret_len))
 		return false;
-	if (s->backend != NULL && replyq_is_open(&s->backend->owed)) {
+	if (s->backend != NULL && (replyq_is_open(&s->backend->owed) || s->state == SESSION_TUNNEL)) {
 		cancel_begin(s->backend, m);
 		return true;
 	}

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "core/backend.h"
 #include "core/prepared.h"
+#include "core/replication.h"
 #include "core/session.h"
 #include "core/statement.h"
 #include "wire/build.h"
@@ -54,6 +55,8 @@ tell_client(struct session *s)
 
 	if (!row->tells || s->stream.fd < 0)
 		return;
+	if (s->replication != NULL && s->replication->server_left > 0)
+		return; /* it would be taken for the rest of the server's message */
 	buf_init(&out);
 	build_error(&out, "FATAL", said ? said->sqlstate : row->sqlstate, text_of(s),
 	            said && said->detail[0] ? said->detail : NULL, said && said->hint[0] ? said->hint : NULL);
@@ -101,6 +104,7 @@ bury(struct loop_grave *g)
 	names_free(&s->names);
 	names_free(&s->lost);
 	unnamed_free(&s->unnamed);
+	free(s->replication);
 	free(s->user);
 	free(s->close_detail);
 	free(s->close_said);

@@ -13,6 +13,7 @@
 #include "base/secret.h"
 #include "base/str.h"
 #include "core/backend.h"
+#include "core/replication.h"
 #include "core/session.h"
 #include "wire/build.h"
 #include "wire/frame.h"
@@ -108,6 +109,13 @@ log_login(const struct session *s)
 	          LOG_S("db", s->pool->group->database), LOG_S("user", s->user), LOG_S("msg", msg));
 }
 
+static void
+take_settings(struct session *s, struct settings *settings)
+{
+	settings_unref(&s->settings);
+	s->settings = settings;
+}
+
 /* The session's values, its key, ready. AuthenticationOk is in front of it already. */
 static enum session_state
 welcome(struct session *s, struct settings *values)
@@ -129,7 +137,15 @@ welcome(struct session *s, struct settings *values)
 	counter_add(&s->pool->stats.n_client_logins, 1);
 	log_login(s);
 	login_free(&s->login);
-	return SESSION_IDLE;
+	return s->replication != NULL ? SESSION_TUNNEL : SESSION_IDLE;
+}
+
+/* What its own server connection reported at login holds for this session alone. */
+enum session_state
+login_have_own_backend(struct session *s)
+{
+	take_settings(s, settings_ref(s->backend->login));
+	return welcome(s, s->backend->login);
 }
 
 static enum session_state
@@ -142,13 +158,6 @@ finish_login(struct session *s)
 	next = welcome(s, values);
 	settings_unref(&values);
 	return next;
-}
-
-static void
-take_settings(struct session *s, struct settings *settings)
-{
-	settings_unref(&s->settings);
-	s->settings = settings;
 }
 
 /* A backend is attached: it has tried the settings, or needs not. */
@@ -271,6 +280,11 @@ authenticated(struct session *s)
 		return session_close(s, why, NULL);
 	if (s->login->scram != NULL && strcmp(server_user, s->user) == 0 && !s->login->scram_from_plain)
 		group_set_scram_keys(g, scram_server_client_key(s->login->scram), s->login->scram_secret.server_key);
+	if (s->replication != NULL) {
+		(void)stream_flush(&s->stream);
+		take_settings(s, settings_ref(s->login->asked)); /* with which its connection logs in */
+		return SESSION_OWN_WAIT;
+	}
 	return enter_pool(s);
 }
 
@@ -503,15 +517,28 @@ add_application_name(struct login *l, const char *value)
 	return ok;
 }
 
-static bool
-wants_replication(const char *value)
+static enum session_state
+add_replication(struct session *s, const char *value)
 {
-	static const char *const no[] = {"", "0", "false", "off", "no", "f", "n"};
+	enum replication_kind kind;
+	struct said said;
+	char text[200];
 
-	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
-		if (strcasecmp(value, no[i]) == 0)
-			return false;
-	return true;
+	if (replication_parse(value, &kind) != STATUS_OK) {
+		snprintf(text, sizeof(text), "invalid value for parameter \"replication\": \"%s\"", value);
+		said_set(&said, close_row(CLOSE_SETTINGS_REFUSED)->sqlstate, text);
+		str_copy(said.hint, sizeof(said.hint), "Valid values are: \"false\", 0, \"true\", 1, \"database\".");
+		session_keep_words(s, &said);
+		return session_close(s, CLOSE_SETTINGS_REFUSED, NULL);
+	}
+	free(s->replication);
+	s->replication = NULL;
+	if (kind == REPLICATION_NONE)
+		return SESSION_STARTUP;
+	if ((s->replication = calloc(1, sizeof(*s->replication))) == NULL)
+		return session_close(s, CLOSE_NO_MEMORY, NULL);
+	s->replication->kind = kind;
+	return SESSION_STARTUP;
 }
 
 static enum session_state
@@ -551,8 +578,7 @@ add_param(struct session *s, const struct startup_param *param)
 	} else if (strcmp(param->name, "options") == 0) {
 		return SESSION_STARTUP; /* came first */
 	} else if (strcmp(param->name, "replication") == 0) {
-		if (wants_replication(param->value))
-			return session_close(s, CLOSE_NOT_SUPPORTED, "replication connections are not supported yet");
+		return add_replication(s, param->value);
 	} else if (strcasecmp(param->name, "application_name") == 0) {
 		ok = add_application_name(l, param->value);
 	} else {

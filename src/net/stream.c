@@ -115,7 +115,17 @@ stream_flush(struct stream *s)
 	if (s->out.len == 0)
 		buf_reset(&s->out);
 	want_write(s, s->out.len > 0);
+	if (s->out.len == 0 && s->ending)
+		(void)shutdown(s->fd, SHUT_WR);
 	return STATUS_OK;
+}
+
+void
+stream_end(struct stream *s)
+{
+	s->ending = true;
+	if (s->fd >= 0 && s->out.len == 0)
+		(void)shutdown(s->fd, SHUT_WR);
 }
 
 /* ---- reading ---- */

@@ -102,7 +102,7 @@ link_row(struct reply *r, const struct weir *w, const char *type, const struct s
 	reply_text(r, type);
 	reply_text(r, l->user[0] != '\0' ? l->user : "(nouser)");
 	reply_text(r, l->database[0] != '\0' ? l->database : "(nodb)");
-	reply_text(r, "none");
+	reply_text(r, l->replication);
 	reply_text(r, l->state);
 	reply_addr(r, &l->peer, &l->local);
 	reply_addr(r, &l->local, &l->peer);

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "core/backend.h"
 #include "core/pool.h"
+#include "core/replication.h"
 #include "core/session.h"
 
 #include <stdlib.h>
@@ -65,6 +66,7 @@ take_clients(struct proxy *p, struct mail_snapshot *m)
 		name_row(row, s->pool ? s->pool->group : NULL, s->user, s->settings);
 		snapshot_take_socket(row, s->stream.fd);
 		row->state = session_state_label((enum session_state)s->state);
+		row->replication = replication_label(s);
 		row->connect_us = s->connected_us;
 		row->request_us = s->request_us;
 		row->wait_us = s->is_queued ? clock_cached_us() - s->wait_since_us : 0;
@@ -89,7 +91,8 @@ take_servers(struct proxy *p, struct mail_snapshot *m)
 		if (m->failed || m->n == cap)
 			return;
 		row = &m->links[m->n++];
-		name_row(row, b->pool->group, b->pool->group->user, b->label);
+		name_row(row, b->pool->group, b->pool->group->user, b->is_own ? b->login : b->label);
+		row->replication = replication_label(b->is_own ? b->session : NULL);
 		snapshot_take_socket(row, b->stream.fd);
 		row->state = backend_state_label((enum backend_state)b->state);
 		row->connect_us = b->connected_us;
@@ -156,6 +159,7 @@ count_backend(struct snapshot_pool *row, const struct backend *b)
 		break;
 	case BACKEND_ACTIVE:
 	case BACKEND_ABANDONED:
+	case BACKEND_TUNNEL:
 		row->sv_active++;
 		break;
 	case BACKEND_CLEANING:

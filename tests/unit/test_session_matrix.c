@@ -38,6 +38,13 @@ login_have_backend(struct session *s)
 }
 
 enum session_state
+login_have_own_backend(struct session *s)
+{
+	(void)s;
+	return SESSION_TUNNEL;
+}
+
+enum session_state
 login_applied(struct session *s)
 {
 	(void)s;
@@ -117,13 +124,26 @@ struct world {
 	struct pool pool;
 	struct backend backend;
 	struct session session;
+	struct replication replication;
 };
+
+static bool
+is_replication(enum session_state state)
+{
+	return state == SESSION_TUNNEL || state == SESSION_TUNNEL_END;
+}
+
+static bool
+has_transaction(enum session_state state)
+{
+	return state == SESSION_ACTIVE || state == SESSION_BRAKED || state == SESSION_HELD ||
+	       state == SESSION_LEAVING || state == SESSION_LOGIN_APPLY;
+}
 
 static bool
 is_attached(enum session_state state)
 {
-	return state == SESSION_ACTIVE || state == SESSION_BRAKED || state == SESSION_HELD ||
-	       state == SESSION_LEAVING || state == SESSION_LOGIN_APPLY;
+	return has_transaction(state) || is_replication(state);
 }
 
 static void
@@ -148,6 +168,9 @@ world_init(struct world *w, enum session_state state, enum session_event ev, cha
 	stream_init(&s->stream, NULL, NULL, false);
 	replyq_init(&w->backend.owed, tx_status);
 	w->backend.pool = &w->pool;
+	stream_init(&w->backend.stream, NULL, NULL, false);
+	if (is_replication(state) || state == SESSION_OWN_WAIT)
+		s->replication = &w->replication;
 	if (is_attached(state) || ev == EV_BACKEND)
 		s->backend = &w->backend;
 	if (ev == EV_PHASE)
@@ -192,7 +215,7 @@ print_matrix(FILE *f)
 	           "(T).\n"
 	           "# EV_PHASE: the daemon waits for transactions to end.\n");
 	for (int state = 0; state < SESSION_STATE_N; state++) {
-		for (const char *tx = is_attached((enum session_state)state) ? "IT" : "I"; *tx != '\0'; tx++) {
+		for (const char *tx = has_transaction((enum session_state)state) ? "IT" : "I"; *tx != '\0'; tx++) {
 			fprintf(f, "\n%s %c\n", state_names[state], *tx);
 			for (int ev = 0; ev < SESSION_EVENT_N; ev++)
 				print_cell(f, (enum session_state)state, (enum session_event)ev, *tx);

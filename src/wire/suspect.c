@@ -361,9 +361,8 @@ static const uint8_t skim_of[256] = {
 static void
 skim(struct suspect_state *s)
 {
-	const uint8_t *p = s->lexer.p, *end = s->lexer.end;
-	while (p < end) {
-		const uint8_t *start = p;
+	const uint8_t *p = s->lexer.p, *end = s->lexer.end, *start;
+	while ((start = p) < end) {
 		enum skim kind = (enum skim)skim_of[*p++];
 		if (kind == SKIM_BLANK)
 			continue;
@@ -371,20 +370,22 @@ skim(struct suspect_state *s)
 			while (p < end && skim_of[*p] >= SKIM_DIGIT)
 				p++;
 			size_t n = (size_t)(p - start);
-			if ((n == 1 && p < end && (*p == '\'' || *p == '&')) || !is_dull(start, n)) {
-				p = start;
+			if ((n == 1 && p < end && (*p == '\'' || *p == '&')) || !is_dull(start, n))
 				break;
-			}
 			s->previous = (struct sql_token){SQL_WORD, SQL_QUOTING_NONE, start, n};
 			continue;
 		}
-		if (kind == SKIM_STOP || (kind == SKIM_DOLLAR && (p == end || skim_of[*p] != SKIM_DIGIT))) {
-			p = start;
+		if (kind == SKIM_STOP || (kind == SKIM_DOLLAR && (p == end || skim_of[*p] != SKIM_DIGIT)))
 			break;
+		if (kind >= SKIM_DIGIT) {
+			while (p < end && skim_of[*p] == SKIM_DIGIT)
+				p++;
+			if (kind == SKIM_DIGIT && p < end && (*p == '.' || skim_of[*p] == SKIM_LETTER))
+				break; /* a fraction, an exponent, or what is stuck to a number */
 		}
 		s->previous.kind = SQL_PUNCT;
 	}
-	s->lexer.p = p;
+	s->lexer.p = start;
 }
 
 void

@@ -442,6 +442,10 @@ START_TEST(sees_through_disguises)
 		{"SELECT \"SET_CONFIG\"('a.b', 'c', false)", SET, "a.b"}, /* there is no such function; no harm */
 		{"SELECT \"set\"\"_config\"", 0, NULL},
 		{"SELECT \xc3\xa9set_config, set_config\xc3\xa9", 0, NULL},
+		{"SELECT 8e1$nextval", SEQ, NULL}, /* no server takes these, but they are lexed so */
+		{"SELECT 1.e5$nextval, .5e5$nextval", SEQ, NULL},
+		{"SELECT $1e5$nextval", 0, NULL},
+		{"SELECT 1.5, 1., .5, 1e5, 1.5e-5, 3set_config('a.b', 'c', false)", SET, "a.b"},
 		{"\tSET\va.b\f=\r1", LONE, "a.b=1"},
 	};
 	check_all(cases, COUNT(cases));

@@ -35,7 +35,7 @@ ALL_CFLAGS = -std=gnu11 -pthread $(WARN_CFLAGS) -g -O1 $(SAN_FLAGS)
 ALL_LDFLAGS = -pthread -Wl,--as-needed $(SAN_FLAGS)
 TEST_LDFLAGS = $(ALL_LDFLAGS)
 endif
-TEST_CPPFLAGS = $(ALL_CPPFLAGS) -Itests/support -Itests/unit $(CHECK_CFLAGS)
+TEST_CPPFLAGS = $(ALL_CPPFLAGS) -Itests/support -Itests/unit -Ibench/src $(CHECK_CFLAGS)
 
 ifeq ($(V),0)
 Q = @
@@ -52,6 +52,8 @@ SUPPORT_SRC := $(wildcard tests/support/*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
 REPLAY_SRC  := tests/fuzz/replay_main.c
 BENCH_SRC   := $(wildcard bench/*.c)
+PGWEIR_BENCH_SRC := $(wildcard bench/src/*.c)
+WORKLOADS   := $(wildcard bench/workloads/*.sql)
 DRIVER_SRC  := $(wildcard tests/drivers/*.c)
 
 obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
@@ -60,6 +62,8 @@ bin = $(patsubst %.c,$(BUILD)/%,$(1))
 LIB        := $(BUILD)/libpgweir.a
 SUPPORT    := $(BUILD)/libsupport.a
 PGWEIR     := $(if $(filter build,$(BUILD)),pgweir,$(BUILD)/pgweir)
+LIBBENCH   := $(BUILD)/libpgweir-bench.a
+PGWEIR_BENCH := $(if $(filter build,$(BUILD)),pgweir-bench,$(BUILD)/pgweir-bench)
 UNIT_BIN   := $(call bin,$(UNIT_SRC))
 PG_BIN     := $(call bin,$(PG_SRC))
 WIRE_BIN   := $(if $(WIRE_SRC),$(BUILD)/tests/wire/player)
@@ -67,10 +71,10 @@ REPLAY_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/replay_%,$(FUZZ_SRC)
 BENCH_BIN  := $(call bin,$(BENCH_SRC))
 DRIVER_BIN := $(call bin,$(DRIVER_SRC))
 TEST_BIN   := $(UNIT_BIN) $(PG_BIN) $(WIRE_BIN) $(REPLAY_BIN)
-OBJS       := $(call obj,$(LIB_SRC) $(MAIN_SRC) $(UNIT_SRC) $(PG_SRC) $(WIRE_SRC) $(SUPPORT_SRC) $(FUZZ_SRC) $(REPLAY_SRC) $(BENCH_SRC) $(DRIVER_SRC))
+OBJS       := $(call obj,$(LIB_SRC) $(MAIN_SRC) $(UNIT_SRC) $(PG_SRC) $(WIRE_SRC) $(SUPPORT_SRC) $(FUZZ_SRC) $(REPLAY_SRC) $(BENCH_SRC) $(PGWEIR_BENCH_SRC) $(DRIVER_SRC))
 
 .PHONY: all lib tests bench
-all: $(if $(MAIN_SRC),$(PGWEIR),$(LIB))
+all: $(if $(MAIN_SRC),$(PGWEIR),$(LIB)) $(PGWEIR_BENCH)
 lib: $(LIB)
 tests: all $(TEST_BIN)
 bench: all $(BENCH_BIN)
@@ -103,7 +107,8 @@ $(BUILD)/bench/%.o: bench/%.c config.mk
 # The archive is made anew when a source file went away too.
 $(BUILD)/objects.list: FORCE
 	@mkdir -p $(@D)
-	@echo '$(LIB_SRC) $(SUPPORT_SRC)' | cmp -s - $@ || echo '$(LIB_SRC) $(SUPPORT_SRC)' > $@
+	@echo '$(LIB_SRC) $(SUPPORT_SRC) $(PGWEIR_BENCH_SRC)' | cmp -s - $@ || \
+		echo '$(LIB_SRC) $(SUPPORT_SRC) $(PGWEIR_BENCH_SRC)' > $@
 
 $(LIB): $(call obj,$(LIB_SRC)) $(BUILD)/objects.list
 	$(call say,AR,$@)
@@ -116,14 +121,26 @@ $(SUPPORT): $(call obj,$(SUPPORT_SRC)) $(BUILD)/objects.list
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $(filter %.o,$^)
 
+$(LIBBENCH): $(call obj,$(filter-out bench/src/main.c,$(PGWEIR_BENCH_SRC))) $(BUILD)/objects.list
+	$(call say,AR,$@)
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $(filter %.o,$^)
+
 # The daemon is linked from the objects themselves, so that LTO sees them all.
 $(PGWEIR): $(call obj,$(MAIN_SRC) $(LIB_SRC))
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LIB_LIBS)
 
+$(PGWEIR_BENCH): $(BUILD)/bench/src/main.o $(LIBBENCH) $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIB_LIBS) -lm
+
+# The benchmark's modules are apart from the daemon's, some under the same names: only its own tests see them.
+$(filter $(BUILD)/tests/unit/test_bench_%,$(UNIT_BIN)): $(LIBBENCH)
+
 $(UNIT_BIN): %: %.o $(LIB)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(CHECK_LIBS) $(LIB_LIBS)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $(filter %.o,$^) $(filter $(LIBBENCH),$^) $(LIB) $(CHECK_LIBS) $(LIB_LIBS) -lm
 
 $(PG_BIN): %: %.o $(SUPPORT) $(LIB)
 	$(call say,LD,$@)
@@ -150,7 +167,8 @@ $(DRIVER_BIN): %: %.o
 # --- tests -----------------------------------------------------------------------------------------------------------
 # tools/run-tests runs programs side by side, adds up their totals and ends with `N passed, N failed`.
 # Check's own limit of 4 seconds a test is short for a busy machine, and sanitizers slow everything down.
-RUN = PGWEIR='$(abspath $(PGWEIR))' BUILD='$(BUILD)' CK_DEFAULT_TIMEOUT=30 $(if $(SAN),CK_TIMEOUT_MULTIPLIER=4 $(SAN_ENV)) \
+RUN = PGWEIR='$(abspath $(PGWEIR))' PGWEIR_BENCH='$(abspath $(PGWEIR_BENCH))' \
+	PGWEIR_BENCH_WORKLOADS='$(abspath bench/workloads)' BUILD='$(BUILD)' CK_DEFAULT_TIMEOUT=30 $(if $(SAN),CK_TIMEOUT_MULTIPLIER=4 $(SAN_ENV)) \
 	tools/run-tests
 SAN_ENV = ASAN_OPTIONS=detect_leaks=1:exitcode=99 UBSAN_OPTIONS=print_stacktrace=1:exitcode=99 \
 	TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:exitcode=99
@@ -222,29 +240,34 @@ tidy-run: config.mk
 # --- install, clean --------------------------------------------------------------------------------------------------
 .PHONY: install uninstall dist clean distclean help FORCE tidy-run
 MAN := $(wildcard man/*.1 man/*.5)
+# pgweir-bench finds it from where it is itself.
+workloaddir = $(prefix)/share/pgweir/workloads
 CONF := $(wildcard conf/*)
 
 install: all
 	$(INSTALL) -d '$(DESTDIR)$(bindir)'
 	$(INSTALL) -m 755 $(PGWEIR) '$(DESTDIR)$(bindir)/pgweir'
+	$(INSTALL) -m 755 $(PGWEIR_BENCH) '$(DESTDIR)$(bindir)/pgweir-bench'
+	$(foreach w,$(WORKLOADS),$(INSTALL) -D -m 644 $(w) '$(DESTDIR)$(workloaddir)/$(notdir $(w))' &&) :
 	$(foreach m,$(MAN),$(INSTALL) -D -m 644 $(m) '$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))' &&) :
 	$(foreach c,$(CONF) $(wildcard README.md LICENSE),$(INSTALL) -D -m 644 $(c) '$(DESTDIR)$(docdir)/$(notdir $(c))' &&) :
 
 uninstall: config.mk
-	rm -f '$(DESTDIR)$(bindir)/pgweir'
+	rm -f '$(DESTDIR)$(bindir)/pgweir' '$(DESTDIR)$(bindir)/pgweir-bench'
+	$(foreach w,$(WORKLOADS),rm -f '$(DESTDIR)$(workloaddir)/$(notdir $(w))' &&) :
 	$(foreach m,$(MAN),rm -f '$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m))' &&) :
 	$(foreach c,$(CONF) README.md LICENSE,rm -f '$(DESTDIR)$(docdir)/$(notdir $(c))' &&) :
-	-rmdir '$(DESTDIR)$(docdir)' 2>/dev/null
+	-rmdir '$(DESTDIR)$(docdir)' '$(DESTDIR)$(workloaddir)' '$(DESTDIR)$(datarootdir)/pgweir' 2>/dev/null
 
 dist: config.mk
 	git archive --format=tar.gz --prefix=pgweir-$(PACKAGE_VERSION)/ -o pgweir-$(PACKAGE_VERSION).tar.gz HEAD
 
 # build/config.h belongs to config.mk, so `clean` keeps both.
 clean:
-	rm -rf build-* pgweir
+	rm -rf build-* pgweir pgweir-bench
 	@[ ! -d build ] || find build -mindepth 1 -not -name config.h -delete
 distclean:
-	rm -rf build build-* pgweir config.mk config.log config.status configure configure~ autom4te.cache pgweir-*.tar.gz
+	rm -rf build build-* pgweir pgweir-bench config.mk config.log config.status configure configure~ autom4te.cache pgweir-*.tar.gz
 
 help:
 	@sed -n 's/^#  /  /p' Makefile

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: ISC */
+#include "measure.h"
+
+#include "child.h"
+#include "crowd.h"
+#include "files.h"
+#include "measure_parts.h"
+#include "pgbench.h"
+#include "stats.h"
+
+#include <glob.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROBE_CLIENTS 10
+#define GRACE_SECONDS 120 /* that pgbench may take longer than it was told to */
+
+/* ---- watching, for all kinds of runs ---- */
+
+void
+watch_begin(struct watch *w, const struct measure_how *how, double limit_s)
+{
+	memset(w, 0, sizeof(*w));
+	w->how = how;
+	w->begin = child_now();
+	w->limit = w->begin + limit_s;
+	w->next_count = w->begin + 0.3;
+	w->connections = -1;
+	sampler_init(&w->sampler);
+	for (int i = 0; i < how->system->n_pids; i++)
+		sampler_watch(&w->sampler, SAMPLE_POOLER, how->system->pids[i]);
+	for (int i = 0; i < how->server->n_nodes; i++)
+		sampler_watch(&w->sampler, SAMPLE_SERVER, how->server->pids[i]);
+	sampler_take(&w->sampler);
+}
+
+bool
+watch_tick(void *arg)
+{
+	struct watch *w = arg;
+	double now = child_now();
+
+	sampler_tick(&w->sampler);
+	if (now >= w->next_count) {
+		int n = server_count_connections(w->how->server);
+
+		if (n > w->connections)
+			w->connections = n;
+		w->next_count = now + 1;
+		if (!system_is_alive(w->how->system, &w->why) || !server_is_alive(w->how->server, &w->why))
+			return false;
+	}
+	if (now > w->limit)
+		return why_set(&w->why, "still running after %.0f s", now - w->begin);
+	return true;
+}
+
+static void
+store_usage(const struct watch *w, size_t first, size_t last, enum sample_group group, double *user, double *system,
+            int64_t *switches)
+{
+	struct usage usage = sampler_usage(&w->sampler, group, first, last);
+
+	*user = usage.user_s;
+	*system = usage.system_s;
+	*switches = usage.switches;
+}
+
+void
+watch_end(struct watch *w, double from, double to, struct result *out)
+{
+	size_t first, last;
+	char *path = text_fmt("%s.samples.csv", w->how->raw);
+	struct why ignored;
+
+	sampler_take(&w->sampler);
+	if (!sampler_window(&w->sampler, from, to, &first, &last)) {
+		/* Too short to look inside: all of it, logins included. */
+		first = 0;
+		last = w->sampler.n - 1;
+	} else if (out->tps > 0) {
+		out->cpu_transactions =
+			llround(out->tps * (w->sampler.samples[last].at - w->sampler.samples[first].at));
+	}
+	store_usage(w, first, last, SAMPLE_POOLER, &out->pooler_user_s, &out->pooler_system_s, &out->pooler_switches);
+	store_usage(w, first, last, SAMPLE_SERVER, &out->server_user_s, &out->server_system_s, &out->server_switches);
+	store_usage(w, first, last, SAMPLE_PGBENCH, &out->pgbench_user_s, &out->pgbench_system_s,
+	            &out->pgbench_switches);
+	if (w->how->system->n_pids > 0) {
+		out->pooler_rss_avg_kb = (int64_t)sampler_mean_rss_kb(&w->sampler, SAMPLE_POOLER, first, last);
+		out->pooler_rss_peak_kb = (int64_t)sampler_peak_rss_kb(&w->sampler, SAMPLE_POOLER, first, last);
+	}
+	if (w->how->server->pids[0] > 0)
+		out->server_rss_peak_kb = (int64_t)sampler_peak_rss_kb(&w->sampler, SAMPLE_SERVER, first, last);
+	if (w->connections >= 0)
+		out->server_connections = w->connections;
+	(void)sampler_write(&w->sampler, path, &ignored);
+	sampler_fini(&w->sampler);
+	free(path);
+}
+
+/* ---- pgbench ---- */
+
+/* Standard output and errors of one pgbench. */
+struct pgbench_files {
+	char *out, *errors;
+};
+
+static bool
+run_pgbench(const struct pgbench_how *how, const struct pgbench_files *files, struct watch *watch,
+            struct pgbench_report *report, struct why *why)
+{
+	struct child_how child = {.log = files->out, .errors = files->errors, .stop_signal = SIGKILL};
+	struct text_list argv = {0};
+	char *text, *line;
+	pid_t pid;
+	int rc;
+
+	unlink(files->out);
+	unlink(files->errors);
+	pgbench_arguments(how, &argv);
+	pid = child_start(&child, argv.items, why);
+	text_list_fini(&argv);
+	if (pid < 0)
+		return false;
+	if (watch != NULL)
+		sampler_watch(&watch->sampler, SAMPLE_PGBENCH, pid);
+	rc = child_wait(pid, watch != NULL ? watch_tick : NULL, watch);
+	if (watch != NULL)
+		watch->end = child_now();
+	if (rc == -1)
+		return why_set(why, "%s",
+		               child_stop_asked() ? "interrupted"
+		               : watch != NULL    ? watch->why.text
+		                                  : "stopped");
+	text = files_read(files->errors);
+	line = text_error_line(text);
+	free(text);
+	text = files_read(files->out);
+	/* A client that breaks off makes the exit code 2, the figures are printed all the same. */
+	if (rc != 0)
+		why_set(why, "pgbench: %.300s", line[0] != '\0' ? line : "no message");
+	else if (!pgbench_parse(text, how->clients, report))
+		why_set(why, "pgbench printed no result");
+	else
+		rc = -2;
+	free(text);
+	free(line);
+	return rc == -2;
+}
+
+static void
+remove_logs(const char *prefix)
+{
+	char *pattern = text_fmt("%s.[0-9]*", prefix);
+	glob_t g;
+
+	if (glob(pattern, 0, NULL, &g) == 0) {
+		for (size_t i = 0; i < g.gl_pathc; i++)
+			unlink(g.gl_pathv[i]);
+		globfree(&g);
+	}
+	free(pattern);
+}
+
+/*
+ * pgbench's -T counts from its start, its figures from the moment when all clients are connected: so it is told a longer
+ * time, by what ten clients need to connect.
+ */
+static bool
+time_to_connect(const struct pgbench_how *how, const struct pgbench_files *files, double *out, struct why *why)
+{
+	struct pgbench_how probe = *how;
+	struct pgbench_report report;
+
+	probe.clients = how->clients < PROBE_CLIENTS ? how->clients : PROBE_CLIENTS;
+	probe.seconds = 0;
+	probe.transactions = 1;
+	probe.rate = 0;
+	probe.log_prefix = NULL;
+	if (!run_pgbench(&probe, files, NULL, &report, why))
+		return false;
+	*out = isnan(report.connect_ms) ? 0 : report.connect_ms / 1000 / probe.clients * how->clients;
+	return true;
+}
+
+static void
+store_latency(const struct measure_how *how, const char *prefix, struct result *out)
+{
+	struct stats_latency latency;
+
+	if (!stats_read_log(prefix, 0, &latency, stderr))
+		return;
+	out->latency_avg_ms = latency.avg_ms;
+	out->latency_sd_ms = latency.sd_ms;
+	out->latency_p50_ms = latency.p50_ms;
+	out->latency_p90_ms = latency.p90_ms;
+	out->latency_p99_ms = latency.p99_ms;
+	out->latency_p999_ms = latency.p999_ms;
+	out->latency_max_ms = latency.max_ms;
+	if (how->logs == LOGS_DROPPED)
+		remove_logs(prefix);
+}
+
+static void
+store_report(const struct pgbench_report *report, double seconds, struct result *out)
+{
+	out->tps = report->tps;
+	out->tps_connecting = report->tps_connecting;
+	out->transactions = report->transactions;
+	out->failures = report->failed;
+	out->connect_ms = report->connect_ms;
+	out->latency_avg_ms = report->latency_ms;
+	out->duration_s = seconds;
+	if (report->skipped >= 0)
+		out->skipped = report->skipped;
+}
+
+static bool
+timed_run(const struct measure_how *how, struct pgbench_how *pgbench, const struct pgbench_files *files,
+          double connecting_s, struct result *out, struct why *why)
+{
+	struct pgbench_report report;
+	struct watch watch;
+	double limit = GRACE_SECONDS + 3 * connecting_s, from, to;
+	bool ok;
+
+	if (pgbench->seconds > 0) {
+		pgbench->seconds += (int)ceil(connecting_s * 1.2);
+		limit += pgbench->seconds;
+	} else {
+		limit += 1800 + pgbench->transactions; /* nobody knows how long they take */
+	}
+	watch_begin(&watch, how, limit);
+	ok = run_pgbench(pgbench, files, &watch, &report, why);
+	from = watch.begin + 0.1;
+	to = watch.end - 0.05;
+	if (ok) {
+		double connected = isnan(report.connect_ms) || how->cell->workload->client == CLIENT_RECONNECTS
+		                           ? 0
+		                           : report.connect_ms / 1000;
+
+		from += connected;
+		store_report(&report, watch.end - watch.begin - connected, out);
+	}
+	watch_end(&watch, from, to, out);
+	return ok;
+}
+
+static bool
+measure_pgbench(const struct measure_how *how, const char *conninfo, struct result *out, struct why *why)
+{
+	const struct cell *cell = how->cell;
+	struct pgbench_files files = {text_fmt("%s.out", how->raw), text_fmt("%s.errors", how->raw)};
+	char *prefix = text_fmt("%s.log", how->raw);
+	struct pgbench_how pgbench = {.program = how->pgbench,
+	                              .workloads = how->workloads,
+	                              .conninfo = conninfo,
+	                              .cell = cell,
+	                              .clients = cell->clients,
+	                              .threads = cell->threads,
+	                              .seconds = cell->seconds,
+	                              .transactions = cell->transactions,
+	                              .rate = cell->rate,
+	                              .log_prefix = how->logs == LOGS_NONE ? NULL : prefix};
+	double connecting = 0;
+	bool ok = pgbench.seconds == 0 || cell->workload->client == CLIENT_RECONNECTS ||
+	          time_to_connect(&pgbench, &files, &connecting, why);
+
+	remove_logs(prefix);
+	ok = ok && timed_run(how, &pgbench, &files, connecting, out, why);
+	if (ok && out->transactions == 0)
+		ok = why_set(why, "no transaction was completed: connecting took %.0f ms", out->connect_ms);
+	if (ok && pgbench.log_prefix != NULL)
+		store_latency(how, prefix, out);
+	free(prefix);
+	free(files.out);
+	free(files.errors);
+	return ok;
+}
+
+bool
+measure_run(const struct measure_how *how, struct result *out, struct why *why)
+{
+	char *conninfo = system_conninfo(how->system, how->cell->workload->tls);
+	bool ok = false;
+
+	switch (how->cell->workload->kind) {
+	case WORKLOAD_PGBENCH:
+		ok = measure_pgbench(how, conninfo, out, why);
+		break;
+	case WORKLOAD_IDLE:
+		ok = measure_idle(how, conninfo, out, why);
+		break;
+	case WORKLOAD_STORM:
+		ok = measure_storm(how, conninfo, out, why);
+		break;
+	case WORKLOAD_COPY_IN:
+	case WORKLOAD_COPY_OUT:
+		ok = measure_copy(how, conninfo, out, why);
+		break;
+	}
+	free(conninfo);
+	return ok;
+}

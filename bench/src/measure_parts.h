@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: ISC */
+/* What measure.c and measure_crowd.c share: watching a run. */
+#ifndef PGWEIR_BENCH_MEASURE_PARTS_H
+#define PGWEIR_BENCH_MEASURE_PARTS_H
+
+#include "measure.h"
+#include "sampler.h"
+
+struct watch {
+	const struct measure_how *how;
+	struct sampler sampler;
+	double begin, end; /* child_now(); the end is set by whoever waits */
+	double limit;      /* when the run has to be over */
+	double next_count;
+	int connections; /* highest number of server connections seen; -1: none counted */
+	struct why why;  /* set when a tick says to stop */
+};
+
+void watch_begin(struct watch *w, const struct measure_how *how, double limit_s);
+bool watch_tick(void *watch); /* for child_wait() */
+/* Stores what was used between the two times, and the samples beside the run's other files. */
+void watch_end(struct watch *w, double from, double to, struct result *out);
+
+bool measure_idle(const struct measure_how *how, const char *conninfo, struct result *out, struct why *why);
+bool measure_storm(const struct measure_how *how, const char *conninfo, struct result *out, struct why *why);
+bool measure_copy(const struct measure_how *how, const char *conninfo, struct result *out, struct why *why);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The runs in the order in which they are made. The systems take turns, A B C A B C ..., so that whatever else happens on
+ * the machine happens to all of them. Pure.
+ */
+#ifndef PGWEIR_BENCH_PLAN_H
+#define PGWEIR_BENCH_PLAN_H
+
+#include "result.h"
+#include "spec.h"
+#include "suite.h"
+#include "text.h"
+#include "workload.h"
+
+/* What a suite's lines are overridden with. NULL and 0: not. */
+struct plan_changes {
+	const char *workloads, *modes, *setups, *clients;
+	int scale, seconds, transactions, copy_mb;
+	int threads;
+	int runs;
+	int discard; /* -1: not */
+	double rate;
+	const struct text_list *datadirs; /* each one a setup of its own */
+	const char *server;               /* the topology is "server", of a conninfo that was given */
+};
+
+/* A server that has to be there for some runs. */
+struct setup {
+	char topology[32];
+	char setting[96];  /* "name=value"; "" : none */
+	char datadir[160]; /* "" : the scratch folder */
+};
+
+struct cell {
+	const char *suite;
+	const struct workload *workload;
+	char mode[16];
+	size_t system; /* index into the systems */
+	size_t setup;  /* index into the setups of the plan */
+	int scale, clients, threads, seconds, transactions, copy_mb;
+	double rate;
+	enum suite_data data;
+	int run; /* from 1 */
+	bool discarded;
+};
+
+struct plan {
+	struct setup *setups;
+	size_t n_setups;
+	struct cell *cells;
+	size_t n_cells;
+};
+
+/* Adds a suite's runs with so many systems. False: a list does not parse. */
+bool plan_add(struct plan *plan, const struct suite *suite, bool quick, const struct plan_changes *changes,
+              size_t n_systems, int n_cpus, struct why *why);
+void plan_fini(struct plan *plan);
+
+/* The cell's part of a record: what result_same_cell() compares, and which run it is. */
+void plan_describe(const struct plan *plan, const struct cell *cell, const struct system_spec *system,
+                   struct result *out);
+/* Whether the set has the run already, with a status that needs no repeating. */
+bool plan_is_done(const struct result_set *done, const struct result *described);
+double plan_seconds(const struct cell *cell); /* how long the run will take, a guess */
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: ISC */
+#include "system.h"
+
+#include "base/str.h"
+#include "child.h"
+#include "files.h"
+#include "poolconf.h"
+#include "ports.h"
+
+#include <libpq-fe.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define START_SECONDS 30
+
+char *
+system_find_program(const struct system_spec *spec, const char *given, const char *scratch, struct why *why)
+{
+	const char *name = system_spec_program(spec);
+	char *path = files_find_program(given != NULL ? given : name), *copy;
+
+	if (path == NULL) {
+		if (given != NULL)
+			why_set(why, "not installed: no program %s", given);
+		else
+			why_set(why, "not installed: package %s", system_spec_package(spec));
+		return NULL;
+	}
+	if (child_user_can_run(path))
+		return path;
+	copy = text_fmt("%s/%s", scratch, name);
+	if (!files_copy(path, copy, 0755, why)) {
+		free(copy);
+		copy = NULL;
+	}
+	free(path);
+	return copy;
+}
+
+char *
+system_version(const struct system_spec *spec, const char *program)
+{
+	const char *option = spec->kind == SYSTEM_HAPROXY ? "-v" : spec->kind == SYSTEM_ODYSSEY ? "--version" : "-V";
+	char *command = text_fmt("'%s' %s 2>&1", program, option), line[128] = "";
+	FILE *p = popen(command, "re");
+
+	free(command);
+	if (p != NULL) {
+		if (fgets(line, sizeof(line), p) != NULL)
+			line[strcspn(line, "\n")] = '\0';
+		while (fgetc(p) != EOF)
+			;
+		pclose(p);
+	}
+	return text_dup(line);
+}
+
+static bool
+has_ended(struct system *sys, int i, struct why *why)
+{
+	char *said, *line;
+
+	if (child_is_running(sys->pids[i]))
+		return false;
+	said = files_read(sys->log);
+	line = text_error_line(said);
+	why_set(why, "%s has ended: %.300s", sys->spec->name, line);
+	free(line);
+	free(said);
+	return true;
+}
+
+bool
+system_is_alive(struct system *sys, struct why *why)
+{
+	for (int i = 0; i < sys->n_pids; i++)
+		if (has_ended(sys, i, why))
+			return false;
+	return true;
+}
+
+char *
+system_conninfo(const struct system *sys, bool tls)
+{
+	const char *host = sys->host, *security = tls ? "require" : "disable";
+
+	if (sys->spec->kind == SYSTEM_OTHER)
+		return text_fmt("%s connect_timeout=30", sys->spec->conninfo);
+	return text_fmt("host=%s port=%d user=%s dbname=%s%s%s sslmode=%s gssencmode=disable connect_timeout=30", host,
+	                sys->port, sys->user, sys->database, sys->password[0] != '\0' ? " password=" : "",
+	                sys->password, security);
+}
+
+static bool
+answers(const struct system *sys, struct why *why)
+{
+	char *conninfo = system_conninfo(sys, false);
+	PGconn *conn = PQconnectdb(conninfo);
+	PGresult *result = PQexec(conn, "select 1");
+	bool ok = PQresultStatus(result) == PGRES_TUPLES_OK;
+
+	if (!ok)
+		why_set(why, "%s does not answer: %.*s", sys->spec->name, (int)strcspn(PQerrorMessage(conn), "\n"),
+		        PQerrorMessage(conn));
+	PQclear(result);
+	PQfinish(conn);
+	free(conninfo);
+	return ok;
+}
+
+static bool
+wait_until_it_answers(struct system *sys, struct why *why)
+{
+	double end = child_now() + START_SECONDS;
+
+	for (int round = 0; !answers(sys, why); round++) {
+		if (!system_is_alive(sys, why) || child_now() > end)
+			return false;
+		if (!child_nap(round))
+			return why_set(why, "interrupted");
+	}
+	return true;
+}
+
+/* The file it is started with lies where it may read it; the same text goes to the results. */
+static bool
+keep_config(const struct system_how *how, const char *name, const char *text, char **path, struct why *why)
+{
+	char *kept = text_fmt("%s/systems/%s", how->out, name);
+	bool ok;
+
+	*path = text_fmt("%s/%s", how->scratch, name);
+	ok = files_write(*path, text, why) && files_write(kept, text, why);
+	free(kept);
+	return ok;
+}
+
+/* A name for files: no slash or colon. Allocated. */
+static char *
+file_name(const struct system_spec *spec, int process, const char *end)
+{
+	char *name = spec->n_processes > 1 ? text_fmt("%s-%d%s", spec->name, process, end)
+	                                   : text_fmt("%s%s", spec->name, end);
+
+	for (char *p = name; *p != '\0'; p++)
+		if (*p == '/' || *p == ':')
+			*p = '-';
+	return name;
+}
+
+static bool
+start_process(struct system *sys, const struct system_how *how, const char *config, struct why *why)
+{
+	char *haproxy[] = {(char *)sys->program, "-db", "-f", (char *)config, NULL};
+	char *other[] = {(char *)sys->program, (char *)config, NULL};
+	/* To pgbouncer and pgweir SIGINT would mean to wait for clients. */
+	int stop_signal = sys->spec->kind == SYSTEM_PGBOUNCER || sys->spec->kind == SYSTEM_PGWEIR ? SIGQUIT : SIGTERM;
+	struct child_how child = {.log = sys->log,
+	                          .folder = how->scratch,
+	                          .unprivileged = true,
+	                          .stop_signal = stop_signal};
+	pid_t pid = child_start(&child, sys->spec->kind == SYSTEM_HAPROXY ? haproxy : other, why);
+
+	if (pid < 0)
+		return false;
+	sys->pids[sys->n_pids++] = pid;
+	return true;
+}
+
+static bool
+start_processes(struct system *sys, const struct system_how *how, const struct poolconf *conf, struct why *why)
+{
+	char *users_path = NULL, *users = poolconf_write_users(conf);
+	bool ok = keep_config(how, "users.txt", users, &users_path, why);
+
+	free(users);
+	free(users_path);
+	for (int i = 0; ok && i < sys->spec->n_processes; i++) {
+		char *name = file_name(sys->spec, i, sys->spec->kind == SYSTEM_HAPROXY ? ".cfg" : ".ini");
+		char *path = NULL, *text = poolconf_write(conf, i);
+
+		ok = keep_config(how, name, text, &path, why) && start_process(sys, how, path, why);
+		free(path);
+		free(text);
+		free(name);
+	}
+	return ok;
+}
+
+bool
+system_start(struct system *sys, const struct system_spec *spec, const char *program, const struct system_how *how,
+             const struct server *server, int max_clients, struct why *why)
+{
+	struct poolconf conf = {.spec = spec,
+	                        .folder = how->scratch,
+	                        .max_clients = max_clients,
+	                        .cert = how->cert,
+	                        .key = how->key,
+	                        .server_hosts = server->hosts,
+	                        .server_port = server->port,
+	                        .database = server->database,
+	                        .user = server->user,
+	                        .password = server->password};
+	char *log = file_name(spec, 0, ".log");
+	bool ok = true;
+
+	memset(sys, 0, sizeof(*sys));
+	sys->spec = spec;
+	sys->program = program;
+	sys->port = server->port;
+	str_copy(sys->host, sizeof(sys->host), server->host);
+	str_copy(sys->user, sizeof(sys->user), server->user);
+	str_copy(sys->database, sizeof(sys->database), server->database);
+	str_copy(sys->password, sizeof(sys->password), server->password);
+	snprintf(sys->log, sizeof(sys->log), "%s/systems/%s", how->out, log);
+	free(log);
+	if (spec->n_processes > 0) {
+		sys->port = conf.port = ports_find(1);
+		str_copy(sys->host, sizeof(sys->host), "127.0.0.1");
+		ok = conf.port != 0 ? start_processes(sys, how, &conf, why) : why_set(why, "no free port");
+	}
+	if (ok && wait_until_it_answers(sys, why))
+		return true;
+	system_stop(sys);
+	return false;
+}
+
+void
+system_stop(struct system *sys)
+{
+	while (sys->n_pids > 0)
+		child_stop(sys->pids[--sys->n_pids]);
+}

@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "style.h"
+#include "chart_parts.h"
 #include "text.h"
 
 extern char **environ;
@@ -20,38 +19,28 @@ extern char **environ;
 #define SCRIPT_NAME "charts.gnuplot"
 #define LOG_NAME "gnuplot.log"
 
-/* Over clients. Times are compared by factors, so on a logarithmic axis; everything else from zero. */
-enum scale_kind { LINEAR, LOGARITHMIC };
-
+/* Times are compared by factors, so on a logarithmic axis; everything else from zero. */
 static const struct {
 	enum metric metric;
-	enum scale_kind scale;
+	enum chart_scale scale;
 	enum metric unless; /* the panel has this, which says more; METRIC_N: never */
 } over_clients[] = {
-	{METRIC_TPS, LINEAR, METRIC_N},
-	{METRIC_MB_PER_S, LINEAR, METRIC_N},
-	{METRIC_P50_MS, LOGARITHMIC, METRIC_N},
-	{METRIC_P99_MS, LOGARITHMIC, METRIC_N},
-	{METRIC_AVG_MS, LOGARITHMIC, METRIC_P50_MS},
-	{METRIC_POOLER_US, LINEAR, METRIC_N},
-	{METRIC_RSS_PEAK_MIB, LINEAR, METRIC_N},
-	{METRIC_RSS_CLIENT_KIB, LINEAR, METRIC_TPS},
-	{METRIC_RSS_AFTER_MIB, LINEAR, METRIC_TPS},
-	{METRIC_CONNECT_MS, LINEAR, METRIC_TPS},
-};
-
-struct plot {
-	struct buf *script;
-	const struct grid *grid;
-	const struct grid_panel *panel;
-	size_t panel_index;
-	struct charts *charts;
+	{METRIC_TPS, CHART_LINEAR, METRIC_N},
+	{METRIC_MB_PER_S, CHART_LINEAR, METRIC_N},
+	{METRIC_P50_MS, CHART_LOGARITHMIC, METRIC_N},
+	{METRIC_P99_MS, CHART_LOGARITHMIC, METRIC_N},
+	{METRIC_AVG_MS, CHART_LOGARITHMIC, METRIC_P50_MS},
+	{METRIC_POOLER_US, CHART_LINEAR, METRIC_N},
+	{METRIC_RSS_PEAK_MIB, CHART_LINEAR, METRIC_N},
+	{METRIC_RSS_CLIENT_KIB, CHART_LINEAR, METRIC_TPS},
+	{METRIC_RSS_AFTER_MIB, CHART_LINEAR, METRIC_TPS},
+	{METRIC_CONNECT_MS, CHART_LINEAR, METRIC_TPS},
 };
 
 /* --- pieces of script --- */
 
-static void
-append_quoted(struct buf *b, const char *text)
+void
+chart_append_quoted(struct buf *b, const char *text)
 {
 	buf_append_u8(b, '\'');
 	for (const char *p = text; *p != '\0'; p++) {
@@ -80,8 +69,8 @@ file_name(const struct plot *p, const char *what)
 	return file;
 }
 
-static void
-begin_chart(struct plot *p, const char *title, const char *what, unsigned height)
+void
+chart_begin(struct plot *p, const char *title, const char *what, unsigned height)
 {
 	struct charts *charts = p->charts;
 	struct chart *grown = text_alloc((charts->n + 1) * sizeof(*grown));
@@ -96,19 +85,18 @@ begin_chart(struct plot *p, const char *title, const char *what, unsigned height
 		"\nreset\nset encoding utf8\nset terminal svg noenhanced size 440,%u dynamic background rgb '#ffffff' "
 		"font 'sans-serif,12' name 'chart%zu'\nset output ",
 		height, charts->n);
-	append_quoted(p->script, charts->items[charts->n].file);
+	chart_append_quoted(p->script, charts->items[charts->n].file);
 	buf_append_str(p->script, "\nset title ");
-	append_quoted(p->script, title);
-	buf_append_str(p->script, "\nset border 3 lc rgb '#808080'\nset tics nomirror scale 0.5 textcolor rgb 'black'\n"
+	chart_append_quoted(p->script, title);
+	buf_append_str(p->script, " offset 0,-0.4\nset tmargin 2\nset border 3 lc rgb '#808080'\nset tics nomirror "
+	                          "scale 0.5 textcolor rgb 'black'\n"
 	                          "set grid lt 1 lc rgb '#c8c8c8' lw 0.5\n");
 	charts->n++;
 }
 
-/* --- lines over clients --- */
-
 /* Where a cell is on the axis: its clients or, if the threads vary too, its place among the pairs. */
-static double
-position(const struct grid_panel *panel, const struct grid_cell *cell)
+double
+chart_position(const struct grid_panel *panel, const struct grid_cell *cell)
 {
 	double place = 1;
 
@@ -119,224 +107,6 @@ position(const struct grid_panel *panel, const struct grid_cell *cell)
 		place += a->clients != b->clients || a->threads != b->threads;
 	}
 	return place;
-}
-
-/* At the measured numbers of clients, those left out that would run into the one before or into the last. */
-static void
-append_ticks(struct plot *p)
-{
-	const struct grid_panel *panel = p->panel;
-	const struct grid_cell *first = &panel->cells[0], *last = &panel->cells[panel->n_cells - 1];
-	bool threads = grid_shows_threads(panel);
-	double width = log(position(panel, last) / position(panel, first)), at = -1;
-
-	buf_append_str(p->script, "set xtics (");
-	for (size_t i = 0; i < panel->n_cells; i++) {
-		const struct grid_cell *c = &panel->cells[i];
-		double x = position(panel, c);
-		bool ends = x >= position(panel, last);
-		if (x <= at || (!threads && at > 0 && log(x / at) < 0.06 * width) ||
-		    (!threads && !ends && log(position(panel, last) / x) < 0.08 * width))
-			continue;
-		buf_printf(p->script, "%s'%lld", at < 0 ? "" : ", ", (long long)c->key->clients);
-		if (threads)
-			buf_printf(p->script, "/%lld", (long long)c->key->threads);
-		buf_printf(p->script, "' %g", x);
-		at = x;
-	}
-	buf_append_str(p->script, ")\n");
-}
-
-static void
-append_axes(struct plot *p, enum scale_kind scale)
-{
-	const struct grid_panel *panel = p->panel;
-	double first = position(panel, &panel->cells[0]), last = position(panel, &panel->cells[panel->n_cells - 1]);
-
-	append_ticks(p);
-	if (grid_shows_threads(panel))
-		buf_printf(p->script, "set xlabel 'clients/threads'\nset xrange [%g:%g]\n", first - 0.3, last + 0.3);
-	else
-		buf_printf(p->script, "set xlabel 'clients'\nset logscale x\nset xrange [%g:%g]\n",
-		           first / pow(last / first, 0.04), last * pow(last / first, 0.04));
-	if (scale == LOGARITHMIC)
-		buf_append_str(p->script, "set logscale y\nset format y '%g'\nset mytics default\n");
-	else
-		buf_append_str(p->script, "set yrange [0:*]\nset format y '%.10g'\n");
-	buf_append_str(p->script, "set key outside bottom center horizontal noopaque samplen 2.5 spacing 1.1\n");
-}
-
-static bool
-has_points(const struct grid_panel *panel, size_t series, enum metric metric)
-{
-	for (size_t i = 0; i < panel->n_cells; i++) {
-		if (panel->cells[i].series == series && !isnan(grid_median(&panel->cells[i], metric)))
-			return true;
-	}
-	return false;
-}
-
-/* The rows "position median min max" of one series. */
-static void
-append_points(struct plot *p, size_t series, enum metric metric)
-{
-	buf_printf(p->script, "$s%zu << END_OF_DATA\n", series);
-	for (size_t i = 0; i < p->panel->n_cells; i++) {
-		const struct grid_cell *c = &p->panel->cells[i];
-		struct stats_summary s = grid_summary(c, metric);
-		if (c->series == series && s.n > 0)
-			buf_printf(p->script, "%g %.10g %.10g %.10g\n", position(p->panel, c), s.median, s.min, s.max);
-	}
-	buf_append_str(p->script, "END_OF_DATA\n");
-}
-
-/* How high the key will be, which gnuplot lays out in columns as wide as the longest label. */
-static unsigned
-key_height(const struct grid_panel *panel)
-{
-	size_t longest = 0, columns;
-
-	for (size_t i = 0; i < panel->n_series; i++) {
-		size_t n = strlen(panel->series[i].label);
-		longest = n > longest ? n : longest;
-	}
-	columns = 400 / (longest * 7 + 55);
-	columns = columns == 0 ? 1 : columns;
-	return 16 * (unsigned)((panel->n_series + columns - 1) / columns);
-}
-
-static bool
-has_line(const struct grid_panel *panel, enum metric metric)
-{
-	const struct grid_cell *first = NULL;
-
-	for (size_t i = 0; i < panel->n_cells; i++) {
-		const struct grid_cell *c = &panel->cells[i];
-		if (isnan(grid_median(c, metric)) || c->key->clients < 1)
-			continue;
-		if (first != NULL && position(panel, c) > position(panel, first))
-			return true;
-		first = first == NULL ? c : first;
-	}
-	return false;
-}
-
-static void
-draw_lines(struct plot *p, enum metric metric, enum scale_kind scale)
-{
-	const struct grid_panel *panel = p->panel;
-	const char *comma = "plot ";
-
-	begin_chart(p, metric_infos[metric].title, metric_infos[metric].heading, 290 + key_height(panel));
-	append_axes(p, scale);
-	for (size_t i = 0; i < panel->n_series; i++) {
-		if (has_points(panel, i, metric))
-			append_points(p, i, metric);
-	}
-	for (size_t i = 0; i < panel->n_series; i++) {
-		if (!has_points(panel, i, metric))
-			continue;
-		struct style style = style_choose(p->grid, panel, i);
-		buf_printf(p->script,
-		           "%s$s%zu using 1:2:3:4 with yerrorlines lc rgb '#%06x' lw 2 dt %s pt %u ps 0.6 title ",
-		           comma, i, style_colours[style.colour].light, style.dash, style.point);
-		append_quoted(p->script, panel->series[i].label);
-		comma = ", \\\n     ";
-	}
-	buf_append_str(p->script, "\nunset output\n");
-}
-
-/* --- bars --- */
-
-static bool
-has_bar(const struct plot *p, const struct grid_cell *c, const struct grid_cell *at, enum metric metric)
-{
-	return position(p->panel, c) == position(p->panel, at) && !isnan(grid_median(c, metric));
-}
-
-/* The blocks $b0, $b1, ... of one row "median place min max figure", and the labels of the axis. */
-static void
-append_bars(struct plot *p, enum metric metric, const struct grid_cell *at)
-{
-	char text[METRIC_TEXT];
-	size_t n = 0;
-
-	for (size_t i = 0; i < p->panel->n_cells; i++) {
-		const struct grid_cell *c = &p->panel->cells[i];
-		if (!has_bar(p, c, at, metric))
-			continue;
-		struct stats_summary s = grid_summary(c, metric);
-		buf_printf(p->script, "$b%zu << END_OF_DATA\n%.10g %zu %.10g %.10g ", n, s.median, n, s.min, s.max);
-		append_quoted(p->script, metric_format(text, s.median));
-		buf_append_str(p->script, "\nEND_OF_DATA\n");
-		n++;
-	}
-	buf_append_str(p->script, "set ytics (");
-	for (size_t i = 0, k = 0; i < p->panel->n_cells; i++) {
-		const struct grid_cell *c = &p->panel->cells[i];
-		if (!has_bar(p, c, at, metric))
-			continue;
-		buf_append_str(p->script, k == 0 ? "" : ", ");
-		append_quoted(p->script, p->panel->series[c->series].label);
-		buf_printf(p->script, " %zu", k++);
-	}
-	buf_append_str(p->script, ") scale 0\n");
-}
-
-static void
-plot_bars(struct plot *p, enum metric metric, const struct grid_cell *at)
-{
-	const char *comma = "plot ";
-	size_t n = 0;
-
-	for (size_t i = 0; i < p->panel->n_cells; i++) {
-		const struct grid_cell *c = &p->panel->cells[i];
-		if (!has_bar(p, c, at, metric))
-			continue;
-		struct style style = style_choose(p->grid, p->panel, c->series);
-		buf_printf(p->script,
-		           "%s$b%zu using 1:2:(0):1:($2-0.36):($2+0.36) with boxxyerror fs solid 1.0 noborder lc rgb "
-		           "'#%06x' "
-		           "notitle",
-		           comma, n, style_colours[style.colour].light);
-		if (c->n_runs > 1)
-			buf_printf(p->script,
-			           ", $b%zu using 1:2:3:4 with xerrorbars lc rgb '#808080' lw 1.5 pt -1 notitle", n);
-		buf_printf(p->script, ", $b%zu using 4:2:5 with labels left offset 0.6,0 notitle", n);
-		comma = ", \\\n     ";
-		n++;
-	}
-	buf_append_str(p->script, "\nunset output\n");
-}
-
-/* A bar for each series at one place of the clients' axis, the first on top, with the range of its runs and its figure. */
-static void
-draw_bars(struct plot *p, enum metric metric, const struct grid_cell *at, const char *end)
-{
-	unsigned n = 0;
-	double most = 0;
-	char *title = text_fmt("%s, %lld client%s", metric_infos[metric].title, (long long)at->key->clients,
-	                       at->key->clients == 1 ? "" : "s");
-	char *what = text_fmt("%s-%s", metric_infos[metric].heading, end);
-
-	for (size_t i = 0; i < p->panel->n_cells; i++) {
-		const struct grid_cell *c = &p->panel->cells[i];
-		if (!has_bar(p, c, at, metric))
-			continue;
-		struct stats_summary s = grid_summary(c, metric);
-		most = s.max > most ? s.max : most;
-		n++;
-	}
-	if (n > 0 && most > 0) {
-		begin_chart(p, title, what, 70 + 26 * n);
-		append_bars(p, metric, at);
-		buf_printf(p->script, "set border 2\nunset xtics\nset grid noxtics noytics\nset xrange [0:%.10g]\n",
-		           most * 1.2);
-		buf_printf(p->script, "set yrange [%u.5:-0.5]\n", n - 1);
-		plot_bars(p, metric, at);
-	}
-	free(title);
-	free(what);
 }
 
 /* --- a panel --- */
@@ -350,15 +120,15 @@ draw_ends(struct plot *p)
 	                     : grid_has(p->panel, METRIC_MB_PER_S) ? METRIC_MB_PER_S
 	                                                           : METRIC_RSS_PEAK_MIB;
 
-	if (position(p->panel, first) < position(p->panel, last)) {
-		draw_bars(p, metric, first, "first");
-		draw_bars(p, metric, last, "last");
+	if (chart_position(p->panel, first) < chart_position(p->panel, last)) {
+		chart_draw_bars(p, metric, first, "first");
+		chart_draw_bars(p, metric, last, "last");
 		return;
 	}
 	for (size_t i = 0; i < sizeof(over_clients) / sizeof(over_clients[0]); i++) {
 		enum metric unless = over_clients[i].unless;
 		if (unless == METRIC_N || !grid_has(p->panel, unless))
-			draw_bars(p, over_clients[i].metric, first, "bars");
+			chart_draw_bars(p, over_clients[i].metric, first, "bars");
 	}
 }
 
@@ -367,8 +137,9 @@ draw_panel(struct plot *p)
 {
 	for (size_t i = 0; i < sizeof(over_clients) / sizeof(over_clients[0]); i++) {
 		enum metric unless = over_clients[i].unless;
-		if ((unless == METRIC_N || !grid_has(p->panel, unless)) && has_line(p->panel, over_clients[i].metric))
-			draw_lines(p, over_clients[i].metric, over_clients[i].scale);
+		if ((unless == METRIC_N || !grid_has(p->panel, unless)) &&
+		    chart_has_line(p->panel, over_clients[i].metric))
+			chart_draw_lines(p, over_clients[i].metric, over_clients[i].scale);
 	}
 	draw_ends(p);
 }

@@ -101,7 +101,8 @@ charts_append_css(struct buf *html)
 	                     "@media (prefers-color-scheme:dark){\n"
 	                     "figure [stroke=black]{stroke:#dee2e6}\n"
 	                     "figure [fill=black]{fill:#dee2e6}\n"
-	                     "figure [color=black]{color:#dee2e6}\n");
+	                     "figure [color=black]{color:#dee2e6}\n"
+	                     "figure [fill=\"rgb(0,0,0)\"]{fill:#dee2e6}\n");
 	append_colour(html, 0x000000, "#dee2e6");
 	append_colour(html, 0xc8c8c8, "#454b52");
 	for (size_t i = 0; i < STYLE_N_COLOURS; i++) {

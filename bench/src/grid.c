@@ -133,8 +133,9 @@ series_label(const struct grid_panel *panel, const struct result *r)
 		topologies |= strcmp(panel->series[i].key->topology, r->topology) != 0;
 		variants |= strcmp(panel->series[i].key->variant, r->variant) != 0;
 	}
-	topologies &= r->topology[0] != '\0';
 	variants &= r->variant[0] != '\0';
+	/* One server is what a variant is of, unless it says otherwise. */
+	topologies &= r->topology[0] != '\0' && !(variants && strcmp(r->topology, "single") == 0);
 	return text_fmt("%s%s%s%s%s", r->system[0] == '\0' ? "(all systems)" : r->system, topologies ? ", " : "",
 	                topologies ? r->topology : "", variants ? ", " : "", variants ? r->variant : "");
 }
@@ -279,12 +280,38 @@ grid_has_one_system(const struct grid_panel *panel)
 	return true;
 }
 
+static bool
+panel_has_system(const struct grid_panel *panel, const char *system)
+{
+	for (size_t i = 0; i < panel->n_series; i++) {
+		if (strcmp(panel->series[i].key->system, system) == 0)
+			return true;
+	}
+	return false;
+}
+
+const char *
+grid_baseline_name(const struct grid *grid, const struct grid_panel *panel)
+{
+	if (panel->n_series < 2)
+		return NULL;
+	if (grid_has_one_system(panel))
+		return panel->series[0].label;
+	if (grid->baseline != NULL && panel_has_system(panel, grid->baseline))
+		return grid->baseline;
+	return panel_has_system(panel, "direct") ? "direct" : panel->series[0].key->system;
+}
+
 const struct grid_cell *
 grid_baseline(const struct grid *grid, const struct grid_panel *panel, const struct grid_cell *cell)
 {
+	const char *name = grid_baseline_name(grid, panel);
+
+	if (name == NULL)
+		return NULL;
 	if (grid_has_one_system(panel))
-		return panel->n_series < 2 ? NULL : grid_find(panel, 0, cell->key->clients, cell->key->threads);
-	return grid->baseline == NULL ? NULL : grid_find_system(panel, cell, grid->baseline);
+		return grid_find(panel, 0, cell->key->clients, cell->key->threads);
+	return grid_find_system(panel, cell, name);
 }
 
 /* The first series of the system. */

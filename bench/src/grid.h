@@ -50,8 +50,10 @@ void grid_fini(struct grid *grid);
 struct stats_summary grid_summary(const struct grid_cell *cell, enum metric metric);
 double grid_median(const struct grid_cell *cell, enum metric metric); /* NAN: not measured */
 
-/* The cell that this one's ratios are to: the baseline under the same circumstances; in a panel with only one system, its
-   first series. NULL: there is none. */
+/* What the ratios of the panel are to: the baseline if the panel has it, else direct, else its first system; of one system
+   alone, its first series. NULL: there is nothing to compare. */
+const char *grid_baseline_name(const struct grid *grid, const struct grid_panel *panel);
+/* The cell of that one under the same circumstances, perhaps this cell itself; NULL: there is none. */
 const struct grid_cell *grid_baseline(const struct grid *grid, const struct grid_panel *panel,
                                       const struct grid_cell *cell);
 const struct grid_cell *grid_find(const struct grid_panel *panel, size_t series, int64_t clients, int64_t threads);

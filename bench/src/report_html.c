@@ -26,7 +26,9 @@ static const char style_sheet[] =
 	".scroll{overflow-x:auto;margin:.75rem 0}\n"
 	"table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}\n"
 	"th,td{padding:.2rem .55rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}\n"
-	"th{text-align:right;background:var(--card);font-weight:600}\n"
+	"th{text-align:right;background:var(--card);font-weight:600;white-space:normal;vertical-align:bottom}\n"
+	".cells th:nth-child(2),.cells td:nth-child(2){position:sticky;left:0}\n"
+	".cells td:nth-child(2){background:var(--page)}\n"
 	"th.l,td.l{text-align:left}td.w{white-space:normal;text-align:left;min-width:12rem}\n"
 	"tr.first td{border-top:2px solid var(--line)}\n"
 	"td.good{background:var(--good);color:var(--good-ink)}td.good::after{content:\" \\25b2\"}\n"
@@ -83,22 +85,18 @@ append_summary(struct buf *b, const struct grid *grid)
 }
 
 static void
-append_how_to_read(struct buf *b, const struct grid *grid)
+append_how_to_read(struct buf *b)
 {
 	buf_append_str(
 		b, "<p class=\"note\">A figure is the median of the runs that count; lines and bars show it with the "
 		   "lowest and the highest run.");
-	if (grid->baseline != NULL) {
-		buf_append_str(b, " Ratios, and the colours of the tables, are to <strong>");
-		html_text(b, grid->baseline);
-		buf_printf(b,
-		           "</strong> under the same circumstances (where only one system was measured, to the first "
-		           "line), "
-		           "run by run: green and \342\226\262 is better, red and \342\226\274 is worse, no colour is "
-		           "within %.0f "
-		           "%% or runs that disagree.",
-		           100 * GRID_EVEN);
-	}
+	buf_printf(
+		b,
+		" Colours compare with the system that the column of ratios names, under the same circumstances and "
+	        "run "
+		"by run: green and \342\226\262 is better, red and \342\226\274 is worse; without colour the two are "
+		"within %.0f %% of each other, or the runs disagree.",
+		100 * GRID_EVEN);
 	buf_append_str(
 		b, " CPU, switches and memory without another word are the pooler's, so direct connections have none. "
 		   "Everything shares one machine unless the environment below says otherwise.</p>\n");
@@ -268,7 +266,7 @@ report_html_build(const struct report *report, const char *dir, struct buf *html
 	charts_append_css(html);
 	buf_append_str(html, "</style></head><body>\n<h1>pgweir-bench</h1>\n");
 	append_summary(html, &report->grid);
-	append_how_to_read(html, &report->grid);
+	append_how_to_read(html);
 	if (report->charts.problem != NULL)
 		html_element(html, "p", "warn", report->charts.problem);
 	append_contents(html, report);

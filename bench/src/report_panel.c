@@ -44,8 +44,10 @@ shows_variants(const struct grid_panel *panel)
 }
 
 static void
-append_head(struct buf *b, const struct grid_panel *panel)
+append_head(struct buf *b, const struct grid *grid, const struct grid_panel *panel)
 {
+	const char *base = grid_baseline_name(grid, panel);
+
 	html_element(b, "th", NULL, grid_shows_threads(panel) ? "clients/threads" : "clients");
 	buf_append_str(b, "<th class=\"l\">system</th><th>runs</th>");
 	for (size_t i = 0; i < METRIC_N; i++) {
@@ -59,7 +61,9 @@ append_head(struct buf *b, const struct grid_panel *panel)
 		buf_append_str(b, "</th>");
 		if (m != report_main_metric(panel))
 			continue;
-		buf_append_str(b, "<th title=\"median of the ratios, run by run\">ratio</th>");
+		buf_append_str(b, "<th title=\"median of the ratios, run by run\">to ");
+		html_text(b, base == NULL ? "-" : base);
+		buf_append_str(b, "</th>");
 		if (shows_variants(panel))
 			buf_append_str(b, "<th title=\"ratio to the same system's first line\">to own first</th>");
 		buf_append_str(b, "<th>mean</th><th title=\"standard deviation\">sd</th><th>min</th><th>max</th>");
@@ -146,8 +150,8 @@ append_row(struct buf *b, const struct grid *grid, const struct grid_panel *pane
 static void
 append_table(struct buf *b, const struct grid *grid, const struct grid_panel *panel)
 {
-	buf_append_str(b, "<div class=\"scroll\"><table><thead><tr>");
-	append_head(b, panel);
+	buf_append_str(b, "<div class=\"scroll\"><table class=\"cells\"><thead><tr>");
+	append_head(b, grid, panel);
 	buf_append_str(b, "</tr></thead><tbody>\n");
 	for (size_t i = 0; i < panel->n_cells; i++)
 		append_row(b, grid, panel, &panel->cells[i]);

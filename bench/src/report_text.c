@@ -29,14 +29,16 @@ shows(const struct grid_panel *panel, enum metric metric)
 }
 
 static void
-add_headings(struct textgrid *t, const struct grid_panel *panel)
+add_headings(struct textgrid *t, const struct grid *grid, const struct grid_panel *panel)
 {
+	const char *base = grid_baseline_name(grid, panel);
+
 	textgrid_add(t, grid_shows_threads(panel) ? "clients/threads" : "clients");
 	textgrid_add(t, "system");
 	textgrid_add(t, "runs");
 	textgrid_add(t, metric_infos[report_main_metric(panel)].heading);
 	textgrid_add(t, "+-");
-	textgrid_add(t, "ratio");
+	textgrid_addf(t, "%s%.40s", base == NULL ? "ratio" : "to ", base == NULL ? "" : base);
 	for (size_t i = 0; i < N_COLUMNS; i++) {
 		if (shows(panel, columns[i]))
 			textgrid_add(t, metric_infos[columns[i]].heading);
@@ -87,7 +89,7 @@ print_panel(const struct grid *grid, const struct grid_panel *panel, FILE *out)
 
 	fprintf(out, "%s\n", panel->title);
 	textgrid_init(&t, 2);
-	add_headings(&t, panel);
+	add_headings(&t, grid, panel);
 	for (size_t i = 0; i < panel->n_cells; i++)
 		add_row(&t, grid, panel, &panel->cells[i]);
 	textgrid_print(&t, out);
@@ -176,10 +178,8 @@ report_text_print(const struct report *report, FILE *out)
 		print_panel(grid, &grid->panels[i], out);
 		print_published(&grid->panels[i], out);
 	}
-	if (grid->baseline != NULL)
-		fprintf(out,
-		        "\nMedians of the runs that count, +- their standard deviation; ratios to %s, run by run.\n",
-		        grid->baseline);
+	fputs("\nMedians of the runs that count, +- their standard deviation; ratios are medians too, run by run.\n",
+	      out);
 	print_duels(&report->duels, out);
 	print_gaps(&report->gaps, out);
 }

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: ISC */
+#include "chart_parts.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "style.h"
+
+/* At the measured numbers of clients, those left out that would run into the one before or into the last. */
+static void
+append_ticks(struct plot *p)
+{
+	const struct grid_panel *panel = p->panel;
+	const struct grid_cell *first = &panel->cells[0], *last = &panel->cells[panel->n_cells - 1];
+	bool threads = grid_shows_threads(panel);
+	double width = log(chart_position(panel, last) / chart_position(panel, first)), at = -1;
+
+	buf_append_str(p->script, "set xtics (");
+	for (size_t i = 0; i < panel->n_cells; i++) {
+		const struct grid_cell *c = &panel->cells[i];
+		double x = chart_position(panel, c);
+		bool ends = x >= chart_position(panel, last);
+		if (x <= at || (!threads && at > 0 && log(x / at) < 0.06 * width) ||
+		    (!threads && !ends && log(chart_position(panel, last) / x) < 0.08 * width))
+			continue;
+		buf_printf(p->script, "%s'%lld", at < 0 ? "" : ", ", (long long)c->key->clients);
+		if (threads)
+			buf_printf(p->script, "/%lld", (long long)c->key->threads);
+		buf_printf(p->script, "' %g", x);
+		at = x;
+	}
+	buf_append_str(p->script, ")\n");
+}
+
+static void
+append_axes(struct plot *p, enum chart_scale scale)
+{
+	const struct grid_panel *panel = p->panel;
+	double first = chart_position(panel, &panel->cells[0]),
+	       last = chart_position(panel, &panel->cells[panel->n_cells - 1]);
+
+	append_ticks(p);
+	if (grid_shows_threads(panel))
+		buf_printf(p->script, "set xlabel 'clients/threads' offset 0,0.4\nset xrange [%g:%g]\n", first - 0.3,
+		           last + 0.3);
+	else
+		buf_printf(p->script, "set xlabel 'clients' offset 0,0.4\nset logscale x\nset xrange [%g:%g]\n",
+		           first / pow(last / first, 0.04), last * pow(last / first, 0.04));
+	if (scale == CHART_LOGARITHMIC)
+		buf_append_str(p->script, "set logscale y\nset format y '%g'\nset mytics default\n");
+	else
+		buf_append_str(p->script, "set yrange [0:*]\nset format y '%.10g'\n");
+	buf_append_str(p->script,
+	               "set key outside bottom center horizontal noopaque samplen 2.5 spacing 1.1 height 0.7\n");
+}
+
+static bool
+has_points(const struct grid_panel *panel, size_t series, enum metric metric)
+{
+	for (size_t i = 0; i < panel->n_cells; i++) {
+		if (panel->cells[i].series == series && !isnan(grid_median(&panel->cells[i], metric)))
+			return true;
+	}
+	return false;
+}
+
+/* The rows "position median min max" of one series. */
+static void
+append_points(struct plot *p, size_t series, enum metric metric)
+{
+	buf_printf(p->script, "$s%zu << END_OF_DATA\n", series);
+	for (size_t i = 0; i < p->panel->n_cells; i++) {
+		const struct grid_cell *c = &p->panel->cells[i];
+		struct stats_summary s = grid_summary(c, metric);
+		if (c->series == series && s.n > 0)
+			buf_printf(p->script, "%g %.10g %.10g %.10g\n", chart_position(p->panel, c), s.median, s.min,
+			           s.max);
+	}
+	buf_append_str(p->script, "END_OF_DATA\n");
+}
+
+/* How high the key will be, which gnuplot lays out in columns as wide as the longest label. */
+static unsigned
+key_height(const struct grid_panel *panel)
+{
+	size_t longest = 0, columns;
+
+	for (size_t i = 0; i < panel->n_series; i++) {
+		size_t n = strlen(panel->series[i].label);
+		longest = n > longest ? n : longest;
+	}
+	columns = 400 / (longest * 7 + 55);
+	columns = columns == 0 ? 1 : columns;
+	return 16 * (unsigned)((panel->n_series + columns - 1) / columns);
+}
+
+bool
+chart_has_line(const struct grid_panel *panel, enum metric metric)
+{
+	const struct grid_cell *first = NULL;
+
+	for (size_t i = 0; i < panel->n_cells; i++) {
+		const struct grid_cell *c = &panel->cells[i];
+		if (isnan(grid_median(c, metric)) || c->key->clients < 1)
+			continue;
+		if (first != NULL && chart_position(panel, c) > chart_position(panel, first))
+			return true;
+		first = first == NULL ? c : first;
+	}
+	return false;
+}
+
+/* The range of the runs, then the line, which alone is in the key. */
+static void
+plot_line(struct plot *p, size_t series, const char *comma)
+{
+	struct style style = style_choose(p->grid, p->panel, series);
+	uint32_t colour = style_colours[style.colour].light;
+
+	buf_printf(p->script,
+	           "%s$s%zu using 1:3:(0):($4-$3) with vectors nohead lc rgb '#%06x' lw 3 notitle, \\\n     ", comma,
+	           series, colour);
+	buf_printf(p->script, "$s%zu using 1:2 with linespoints lc rgb '#%06x' lw 2 dt %s pt %u ps 0.6 title ", series,
+	           colour, style.dash, style.point);
+	chart_append_quoted(p->script, p->panel->series[series].label);
+}
+
+void
+chart_draw_lines(struct plot *p, enum metric metric, enum chart_scale scale)
+{
+	const struct grid_panel *panel = p->panel;
+	const char *comma = "plot ";
+
+	chart_begin(p, metric_infos[metric].title, metric_infos[metric].heading, 310 + key_height(panel));
+	append_axes(p, scale);
+	for (size_t i = 0; i < panel->n_series; i++) {
+		if (has_points(panel, i, metric))
+			append_points(p, i, metric);
+	}
+	for (size_t i = 0; i < panel->n_series; i++) {
+		if (!has_points(panel, i, metric))
+			continue;
+		plot_line(p, i, comma);
+		comma = ", \\\n     ";
+	}
+	buf_append_str(p->script, "\nunset output\n");
+}

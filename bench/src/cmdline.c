@@ -298,22 +298,19 @@ check_together(const struct options *o, struct why *why)
 	return true;
 }
 
-bool
-cmdline_parse(int argc, char **argv, struct options *out, struct why *why)
+/* getopt_long() may change the order of the words, which are its own here. */
+static bool
+parse_words(int argc, char **words, struct options *out, struct why *why)
 {
 	int option, index = 0;
 
-	memset(out, 0, sizeof(*out));
-	out->command = COMMAND_LIST; /* until the words are looked at */
-	out->max_direct = MAX_DIRECT;
-	out->changes.discard = -1;
 	optind = 0; /* start over: this may be the second time */
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":hV", long_options, &index)) != -1) {
+	while ((option = getopt_long(argc, words, ":hV", long_options, &index)) != -1) {
 		if (option == '?')
-			return why_set(why, "unknown option %s (--help)", argv[optind - 1]);
+			return why_set(why, "unknown option %s (--help)", words[optind - 1]);
 		if (option == ':')
-			return why_set(why, "%s wants a value (--help)", argv[optind - 1]);
+			return why_set(why, "%s wants a value (--help)", words[optind - 1]);
 		if (!take_option(option, long_options[index].name, optarg, out, why))
 			return false;
 		if (out->command == COMMAND_HELP || out->command == COMMAND_VERSION)
@@ -323,10 +320,26 @@ cmdline_parse(int argc, char **argv, struct options *out, struct why *why)
 		if (argc - optind != 3)
 			return why_set(why, "--crowd KIND CONNINFO N is for pgweir-bench itself");
 		for (int i = 0; i < 3; i++)
-			out->args[i] = argv[optind + i];
+			out->args[i] = words[optind + i];
 		return true;
 	}
-	return take_command(argc - optind, argv + optind, out, why) && check_together(out, why);
+	return take_command(argc - optind, words + optind, out, why) && check_together(out, why);
+}
+
+bool
+cmdline_parse(int argc, char **argv, struct options *out, struct why *why)
+{
+	char **words = text_alloc(((size_t)argc + 1) * sizeof(*words));
+	bool ok;
+
+	memset(out, 0, sizeof(*out));
+	out->command = COMMAND_LIST; /* until the words are looked at */
+	out->max_direct = MAX_DIRECT;
+	out->changes.discard = -1;
+	memcpy(words, argv, (size_t)argc * sizeof(*words));
+	ok = parse_words(argc, words, out, why);
+	free(words);
+	return ok;
 }
 
 void

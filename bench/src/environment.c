@@ -39,7 +39,7 @@ first_line_of(const char *program, const char *option)
 static char *
 join(int argc, char **argv)
 {
-	char *all = text_dup("pgweir-bench");
+	char *all = text_dup(argv[0]);
 
 	for (int i = 1; i < argc; i++) {
 		bool plain = strpbrk(argv[i], " '\"$&;|<>()*?") == NULL && argv[i][0] != '\0';
@@ -133,7 +133,6 @@ note_commands(const struct stage *s, const struct plan *plan)
 				continue;
 			pgbench_arguments(&how, &argv);
 			name = text_fmt("load, %s", w->name);
-			argv.items[0][0] = '\0';
 			ok = note(s->out, name, join((int)argv.n, argv.items));
 			free(name);
 			text_list_fini(&argv);
@@ -154,6 +153,20 @@ environment_note(const struct stage *s, const struct plan *plan, int argc, char 
 	return ok ? true : why_set(why, "cannot write %s/environment.txt", s->out);
 }
 
+/* Of a run that is resumed, it may have been noted before. */
+static bool
+is_noted(const char *out, const char *name)
+{
+	struct result_notes notes = {0};
+	bool found = false;
+
+	if (result_notes_read(out, &notes, stderr))
+		for (size_t i = 0; i < notes.n; i++)
+			found = found || strcmp(notes.notes[i].name, name) == 0;
+	result_notes_fini(&notes);
+	return found;
+}
+
 bool
 environment_note_config(const char *out, const struct system_spec *spec)
 {
@@ -165,7 +178,7 @@ environment_note_config(const char *out, const struct system_spec *spec)
 			*p = '-';
 	path = text_fmt("%s/systems/%s%s%s", out, name, spec->n_processes > 1 ? "-0" : "",
 	                spec->kind == SYSTEM_HAPROXY ? ".cfg" : ".ini");
-	ok = !files_exist(path) || note(out, title, files_read(path));
+	ok = is_noted(out, title) || !files_exist(path) || note(out, title, files_read(path));
 	free(title);
 	free(path);
 	free(name);

@@ -43,6 +43,12 @@ progress_begin(struct progress *p, const struct result *r)
 	p->begin = child_now();
 }
 
+void
+progress_measures(struct progress *p)
+{
+	p->begin = child_now();
+}
+
 static void
 print_figures(const struct result *r)
 {
@@ -92,6 +98,14 @@ progress_note(struct progress *p, const struct result *r)
 {
 	print_cell(p, r);
 	printf("%s\n", r->status);
+}
+
+void
+progress_break(struct progress *p)
+{
+	if (p->in_line)
+		printf("interrupted\n");
+	p->in_line = false;
 }
 
 void

@@ -256,6 +256,7 @@ run_cell(struct run *r, const struct cell *cell, struct result *result)
 		result_set_status(result, "failed", "%s", why.text);
 		return OUTCOME_STOP;
 	}
+	progress_measures(&r->progress);
 	result->started = (double)time(NULL);
 	ok = prepare_tables(r, cell, server, &why) && measure_cell(r, cell, server, result, &why);
 	if (child_stop_asked() != 0)
@@ -300,8 +301,10 @@ run_or_skip(struct run *r, size_t i)
 	} else {
 		progress_begin(&r->progress, &result);
 		outcome = run_cell(r, cell, &result);
-		if (child_stop_asked() != 0)
+		if (child_stop_asked() != 0) {
+			progress_break(&r->progress);
 			return OUTCOME_STOP;
+		}
 		progress_end(&r->progress, &result, plan_seconds(cell));
 	}
 	return record(r, &result) ? outcome : OUTCOME_STOP;
@@ -315,7 +318,7 @@ run_all(struct run *r)
 	for (size_t i = 0; i < r->plan.n_cells; i++)
 		seconds += plan_seconds(&r->plan.cells[i]);
 	progress_init(&r->progress, r->plan.n_cells, seconds);
-	for (size_t i = 0; i < r->plan.n_cells && child_stop_asked() == 0; i++) {
+	for (size_t i = 0; i < r->plan.n_cells; i++) {
 		stage_release(&r->stage, i);
 		if (run_or_skip(r, i) == OUTCOME_STOP)
 			break;
@@ -341,10 +344,8 @@ finish(struct run *r, bool complete)
 static int
 fail(const struct why *why)
 {
-	if (child_stop_asked() != 0)
-		return 128 + child_stop_asked();
-	fprintf(stderr, "pgweir-bench: %s\n", why->text);
-	return 1;
+	fprintf(stderr, "pgweir-bench: %s\n", child_stop_asked() != 0 ? "interrupted" : why->text);
+	return child_stop_asked() != 0 ? 128 + child_stop_asked() : 1;
 }
 
 int
@@ -363,7 +364,7 @@ run_main(const struct options *options, int argc, char **argv)
 		complete = run_all(&r);
 		for (size_t i = 0; i < r.stage.n_servers; i++)
 			server_stop(&r.stage.servers[i].server);
-		rc = r.done.n > 0 ? finish(&r, complete) : complete ? 0 : fail(&why);
+		rc = r.done.n > 0 ? finish(&r, complete) : fail(&why);
 	} else {
 		rc = fail(&why);
 	}

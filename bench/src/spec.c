@@ -23,7 +23,7 @@ static const struct {
 	{"direct", SYSTEM_DIRECT, 0, 0, '\0', NULL, "postgresql"},
 	{"pgweir", SYSTEM_PGWEIR, 16, 1, '/', "pgweir", "pgweir (make)"},
 	{"pgbouncer", SYSTEM_PGBOUNCER, 16, 1, 'x', "pgbouncer", "pgbouncer"},
-	{"odyssey", SYSTEM_ODYSSEY, 32, 2, '/', "odyssey", "odyssey, or --odyssey PATH"},
+	{"odyssey", SYSTEM_ODYSSEY, 16, 1, '/', "odyssey", "odyssey, or --odyssey PATH"},
 	{"haproxy", SYSTEM_HAPROXY, 0, 1, '\0', "haproxy", "haproxy"},
 };
 

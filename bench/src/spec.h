@@ -31,7 +31,7 @@ struct system_spec {
  *   direct                       no pooler
  *   pgweir[:BACKENDS[/PROXIES]]  16/1 unless given
  *   pgbouncer[:POOL[xPROCESSES]] 16x1; several processes share one port with so_reuseport, and the pool among them
- *   odyssey[:BACKENDS[/THREADS]] 32/2
+ *   odyssey[:BACKENDS[/THREADS]] 16/1
  *   haproxy[:THREADS]            1; TCP mode
  *   NAME=CONNINFO                any other
  */

@@ -93,7 +93,7 @@ append_how_to_read(struct buf *b)
 	buf_printf(
 		b,
 		" Colours compare with the system that the column of ratios names, under the same circumstances and "
-	        "run "
+		"run "
 		"by run: green and \342\226\262 is better, red and \342\226\274 is worse; without colour the two are "
 		"within %.0f %% of each other, or the runs disagree.",
 		100 * GRID_EVEN);
@@ -170,38 +170,56 @@ append_loss(struct buf *b, const struct duel_loss *loss)
 	buf_append_str(b, "</tr>\n");
 }
 
-static void
-append_losses(struct buf *b, const struct duels *duels, size_t from, size_t to)
+static const char losses_head[] =
+	"<div class=\"scroll\"><table><thead><tr><th class=\"l\">cell</th><th>clients</th>"
+	"<th class=\"l\">figure</th><th class=\"l\">system</th><th></th><th class=\"l\">against"
+	"</th><th></th><th>ratio</th></tr></thead><tbody>\n";
+
+/* Whether no loss before it, which are worse, is of the same systems and the same figure. */
+static bool
+is_worst_of_its_kind(const struct duels *duels, size_t i)
 {
-	buf_append_str(
-		b, "<div class=\"scroll\"><table><thead><tr><th class=\"l\">cell</th><th>clients</th><th class=\"l\">"
-		   "figure</th><th class=\"l\">system</th><th></th><th class=\"l\">against</th><th></th><th>ratio</th>"
-		   "</tr></thead><tbody>\n");
-	for (size_t i = from; i < to; i++)
-		append_loss(b, &duels->losses[i]);
-	buf_append_str(b, "</tbody></table></div>\n");
+	const struct duel_loss *a = &duels->losses[i];
+
+	for (size_t k = 0; k < i; k++) {
+		const struct duel_loss *b = &duels->losses[k];
+		if (b->metric == a->metric && strcmp(b->ours->key->system, a->ours->key->system) == 0 &&
+		    strcmp(b->theirs->key->system, a->theirs->key->system) == 0)
+			return false;
+	}
+	return true;
 }
 
-/* The worst are in sight, and the others a click away. */
+/* The worst of each kind is in sight, and every single one a click away. */
+static void
+append_losses(struct buf *b, const struct duels *duels)
+{
+	buf_append_str(b,
+	               "<h3>Where pgweir is worse</h3>\n<p class=\"note\">Of each system and figure the cell with the "
+	               "largest factor.</p>\n");
+	buf_append_str(b, losses_head);
+	for (size_t i = 0; i < duels->n_losses; i++) {
+		if (is_worst_of_its_kind(duels, i))
+			append_loss(b, &duels->losses[i]);
+	}
+	buf_printf(b, "</tbody></table></div>\n<details><summary>Every cell where pgweir is worse: %zu</summary>\n",
+	           duels->n_losses);
+	buf_append_str(b, losses_head);
+	for (size_t i = 0; i < duels->n_losses; i++)
+		append_loss(b, &duels->losses[i]);
+	buf_append_str(b, "</tbody></table></div></details>\n");
+}
+
 static void
 append_duels(struct buf *b, const struct duels *duels)
 {
-	size_t shown = duels->n_losses < 15 ? duels->n_losses : 12;
-
 	if (duels->n_pairs == 0)
 		return;
 	buf_append_str(b, "<h2 id=\"duels\">pgweir against the others</h2>\n<p class=\"note\">In how many cells (a "
 	                  "workload with a number of clients) it is better, even or worse.</p>\n");
 	append_duel_table(b, duels);
-	if (duels->n_losses == 0)
-		return;
-	buf_printf(b, "<h3>Where pgweir is worse: %zu figures, by the largest factor</h3>\n", duels->n_losses);
-	append_losses(b, duels, 0, shown);
-	if (shown == duels->n_losses)
-		return;
-	buf_printf(b, "<details><summary>The other %zu</summary>\n", duels->n_losses - shown);
-	append_losses(b, duels, shown, duels->n_losses);
-	buf_append_str(b, "</details>\n");
+	if (duels->n_losses > 0)
+		append_losses(b, duels);
 }
 
 /* --- what was not measured, and where everything was --- */

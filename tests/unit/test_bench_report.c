@@ -633,7 +633,7 @@ START_TEST(plausible_page)
 	assert_has(html, "<dd>2 x of a &lt;kind&gt;</dd>");
 	assert_has(html, "[pgweir]\npool_size = 16</pre>");
 	assert_has(html, "failed &lt;&amp;&gt;");
-	assert_has(html, "Where pgweir is worse: ");
+	assert_has(html, "Every cell where pgweir is worse: ");
 	assert_has(html, "542"); /* published */
 	if (has_gnuplot()) {
 		ck_assert_str_eq(o.errors, "");

@@ -44,8 +44,7 @@ enum suspect_flag {
 	SUSPECT_LOADS = 1 << 12,     /* LOAD */
 	SUSPECT_SEEDS = 1 << 13,     /* setseed(), SET seed */
 	SUSPECT_SEQUENCES = 1 << 14, /* nextval(), currval(), lastval(), setval() */
-	SUSPECT_PRIVATE =
-		1 << 15, /* dblink's connections, temporary replication slots, replication origins, online backups */
+	SUSPECT_PRIVATE = 1 << 15,   /* connections of dblink, temporary slots, replication origins, backups */
 
 	/* Why. */
 	SUSPECT_OPAQUE = 1 << 16, /* DO, CALL, CREATE EXTENSION: can do all that the server can be asked for */
@@ -62,10 +61,13 @@ struct suspicion {
 	 * "timezone" for SET TIME ZONE. Only names[0..n_names) are filled in.
 	 */
 	char names[SUSPECT_NAMES_MAX][SQL_NAME_MAX];
-	char value[SUSPECT_VALUE_MAX]; /* with SUSPECT_LONE_SET */
+	char value[SUSPECT_VALUE_MAX]; /* with SUSPECT_LONE_SET, as given: the server may spell it otherwise */
 };
 
 /*
+ * A lone SET is SET [SESSION] name {=|TO} with a single word, string or number, or such a value in SET TIME ZONE, NAMES,
+ * ROLE or XML OPTION. Settings whose value depends on the one before, or that the server quotes, are left out.
+ *
  * is_whole: sql[0..n) is the whole text. standard_strings: the session's standard_conforming_strings at that time.
  * The transaction's own settings (SET LOCAL, SET TRANSACTION, set_config(.., .., true)) are not suspected.
  */

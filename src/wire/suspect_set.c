@@ -172,12 +172,13 @@ static bool
 is_reworked(const char *name)
 {
 	static const char *const reworked[] = {
+		"datestyle",
+		"session_authorization",
+		/* Lists of names, each of which the server quotes. */
 		"search_path",
 		"temp_tablespaces",
-		"local_preload_libraries", /* lists of quoted names */
+		"local_preload_libraries",
 		"session_preload_libraries",
-		"session_authorization",
-		"datestyle",
 	};
 	for (size_t i = 0; i < sizeof(reworked) / sizeof(reworked[0]); i++) {
 		if (strcmp(name, reworked[i]) == 0)
@@ -203,7 +204,7 @@ static void
 read_set_name(struct suspect_state *s, const struct suspect_ahead *a, size_t at)
 {
 	char name[SQL_NAME_MAX];
-	if (!read_name(a, &at, name)) {
+	if (!read_name(a, &at, name) || at + 1 >= a->n) { /* no value, as far as can be seen */
 		suspect_any(s, SUSPECT_RESETS);
 		return;
 	}
@@ -299,7 +300,7 @@ suspect_read_reset(struct suspect_state *s)
 		suspect_read_setting(s, "timezone", SUSPECT_RESETS);
 	else if (suspect_ahead_is(&a, 0, "transaction") && suspect_ahead_is(&a, 1, "isolation"))
 		return;
-	else if (!suspect_ahead_is(&a, 0, "all") && read_name(&a, &at, name))
+	else if (!suspect_ahead_is(&a, 0, "all") && read_name(&a, &at, name) && at < SUSPECT_AHEAD_MAX)
 		suspect_name(s, name, SUSPECT_RESETS);
 	else
 		suspect_any(s, SUSPECT_RESETS);

@@ -398,13 +398,15 @@ grid_judge(const struct grid_cell *a, const struct grid_cell *b, enum metric met
 	size_t n;
 	double *values = ratios(a, b, metric, &n);
 	struct stats_summary s = stats_summarize(values, n);
+	double even;
 	bool more, less;
 
 	free(values);
 	if (s.n == 0 || metric_infos[metric].better == BETTER_NEITHER)
 		return VERDICT_UNKNOWN;
-	more = s.median > 1 + GRID_EVEN && s.min > 1;
-	less = s.median < 1 / (1 + GRID_EVEN) && s.max < 1;
+	even = s.n == 1 ? GRID_EVEN_ALONE : GRID_EVEN;
+	more = s.median > 1 + even && s.min > 1;
+	less = s.median < 1 / (1 + even) && s.max < 1;
 	if (!more && !less)
 		return VERDICT_EVEN;
 	return more == (metric_infos[metric].better == BETTER_MORE) ? VERDICT_BETTER : VERDICT_WORSE;

@@ -69,9 +69,11 @@ const struct grid_cell *grid_first_variant(const struct grid_panel *panel, const
 double grid_ratio(const struct grid_cell *a, const struct grid_cell *b, enum metric metric);
 
 /*
- * Whether a is better than b. Even: within GRID_EVEN of each other, or the runs do not agree on which is better.
+ * Whether a is better than b. Even: within GRID_EVEN of each other, or GRID_EVEN_ALONE if only one run can be compared, or
+ * the runs do not agree on which is better.
  */
 #define GRID_EVEN 0.03
+#define GRID_EVEN_ALONE 0.10
 enum grid_verdict { VERDICT_UNKNOWN, VERDICT_BETTER, VERDICT_EVEN, VERDICT_WORSE };
 enum grid_verdict grid_judge(const struct grid_cell *a, const struct grid_cell *b, enum metric metric);
 

@@ -57,6 +57,22 @@ append_date(struct buf *b, double seconds)
 	buf_append_str(b, text);
 }
 
+/* "pgweir-bench: overhead, scale" */
+static void
+append_title(struct buf *b, const struct grid *grid)
+{
+	buf_append_str(b, "pgweir-bench");
+	for (size_t i = 0; i < grid->n_panels; i++) {
+		bool named = false;
+		for (size_t k = 0; k < i; k++)
+			named |= strcmp(grid->panels[k].key->suite, grid->panels[i].key->suite) == 0;
+		if (named)
+			continue;
+		buf_append_str(b, i == 0 ? ": " : ", ");
+		html_text(b, grid->panels[i].key->suite);
+	}
+}
+
 static void
 append_summary(struct buf *b, const struct grid *grid)
 {
@@ -95,8 +111,8 @@ append_how_to_read(struct buf *b)
 		" Colours compare with the system that the column of ratios names, under the same circumstances and "
 		"run "
 		"by run: green and \342\226\262 is better, red and \342\226\274 is worse; without colour the two are "
-		"within %.0f %% of each other, or the runs disagree.",
-		100 * GRID_EVEN);
+		"within %.0f %% of each other (%.0f %% where there is one run only), or the runs disagree.",
+		100 * GRID_EVEN, 100 * GRID_EVEN_ALONE);
 	buf_append_str(
 		b, " CPU, switches and memory without another word are the pooler's, so direct connections have none. "
 		   "Everything shares one machine unless the environment below says otherwise.</p>\n");
@@ -279,10 +295,14 @@ report_html_build(const struct report *report, const char *dir, struct buf *html
 {
 	buf_append_str(html, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
 	                     "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
-	                     "<title>pgweir-bench</title>\n<style>\n");
+	                     "<title>");
+	append_title(html, &report->grid);
+	buf_append_str(html, "</title>\n<style>\n");
 	buf_append_str(html, style_sheet);
 	charts_append_css(html);
-	buf_append_str(html, "</style></head><body>\n<h1>pgweir-bench</h1>\n");
+	buf_append_str(html, "</style></head><body>\n<h1>");
+	append_title(html, &report->grid);
+	buf_append_str(html, "</h1>\n");
 	append_summary(html, &report->grid);
 	append_how_to_read(html);
 	if (report->charts.problem != NULL)

@@ -108,7 +108,7 @@ append_main(struct buf *b, const struct grid_panel *panel, const struct grid_cel
 	char text[METRIC_TEXT];
 
 	if (isnan(ratio))
-		html_element(b, "td", NULL, base == cell ? "=" : "-");
+		html_element(b, "td", NULL, base == cell && s.n > 0 ? "=" : "-");
 	else
 		html_elementf(b, "td", class_of(cell, base, m), "%.2f", ratio);
 	if (shows_variants(panel))

@@ -69,7 +69,7 @@ add_row(struct textgrid *t, const struct grid *grid, const struct grid_panel *pa
 	textgrid_addf(t, "%zu", cell->n_runs);
 	textgrid_add(t, cell->n_runs == 0 && cell->problem != NULL ? "none" : metric_format(text, s.median));
 	textgrid_add(t, metric_format(text, s.sd));
-	if (base == cell)
+	if (base == cell && s.n > 0)
 		textgrid_add(t, "=");
 	else if (isnan(ratio))
 		textgrid_add(t, "-");

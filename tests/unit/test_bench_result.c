@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "result.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -353,6 +354,38 @@ START_TEST(a_full_disk_is_an_error)
 }
 END_TEST
 
+/* --- the man page --- */
+
+#define MAN_PAGE "man/pgweir-bench.1"
+
+static const char *const columns[][2] = {
+#define TEXT(name, size, meaning) {#name, meaning},
+#define COUNT(name, meaning) {#name, meaning},
+#define REAL(name, meaning) {#name, meaning},
+#include "result.def"
+#undef TEXT
+#undef COUNT
+#undef REAL
+};
+
+START_TEST(the_man_page_explains_every_column)
+{
+	FILE *f = fopen(MAN_PAGE, "r");
+	char *page = NULL, entry[256];
+	size_t cap = 0;
+
+	ck_assert_msg(f != NULL, "no " MAN_PAGE ": tests run from the top of the tree");
+	ck_assert_int_gt(getdelim(&page, &cap, '\0', f), 0);
+	fclose(f);
+	for (size_t i = 0; i < RESULT_N_FIELDS; i++) {
+		snprintf(entry, sizeof(entry), ".B %s\n%c%s.\n", columns[i][0],
+		         toupper((unsigned char)columns[i][1][0]), columns[i][1] + 1);
+		ck_assert_msg(strstr(page, entry) != NULL, "not in " MAN_PAGE ":\n%s", entry);
+	}
+	free(page);
+}
+END_TEST
+
 /* --- results.json --- */
 
 /* A strict reader of the little JSON that is written: an array of flat objects. NULL: malformed; else what follows. */
@@ -528,6 +561,7 @@ BENCH_FOLDER_MAIN("bench_result", nothing_is_known_at_first, a_status_has_one_li
                   half_a_header_is_written_anew, columns_are_found_by_name, an_unknown_column_is_an_error_that_names_it,
                   a_column_twice_is_an_error, malformed_lines_are_skipped_and_named,
                   a_text_that_does_not_fit_is_not_cut, nothing_is_appended_to_columns_of_another_version,
-                  no_file_is_an_error, an_empty_file_has_no_runs, a_full_disk_is_an_error, json_is_whole_after_each_run,
-                  json_says_what_csv_says, torn_json_is_written_anew, notes_come_back,
-                  a_torn_note_does_not_swallow_the_next, no_notes_are_no_error)
+                  no_file_is_an_error, an_empty_file_has_no_runs, a_full_disk_is_an_error,
+                  the_man_page_explains_every_column, json_is_whole_after_each_run, json_says_what_csv_says,
+                  torn_json_is_written_anew, notes_come_back, a_torn_note_does_not_swallow_the_next,
+                  no_notes_are_no_error)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "result.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -378,8 +377,7 @@ START_TEST(the_man_page_explains_every_column)
 	ck_assert_int_gt(getdelim(&page, &cap, '\0', f), 0);
 	fclose(f);
 	for (size_t i = 0; i < RESULT_N_FIELDS; i++) {
-		snprintf(entry, sizeof(entry), ".B %s\n%c%s.\n", columns[i][0],
-		         toupper((unsigned char)columns[i][1][0]), columns[i][1] + 1);
+		snprintf(entry, sizeof(entry), ".B %s\n%s\n", columns[i][0], columns[i][1]);
 		ck_assert_msg(strstr(page, entry) != NULL, "not in " MAN_PAGE ":\n%s", entry);
 	}
 	free(page);

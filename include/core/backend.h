@@ -47,6 +47,7 @@ struct backend {
 	bool said_fatal;     /* the last error had severity FATAL or PANIC */
 	bool changed_schema; /* in the transaction under way */
 	bool retire;         /* close instead of idling */
+	uint8_t minor;       /* protocol 3.x that its login asks for */
 	bool is_own;         /* opened for one session (replication): never pooled */
 	bool has_served;     /* a session has had it: server_lifetime = 0 means once */
 	uint32_t msg_left;   /* bytes of a message under way from the server */
@@ -110,6 +111,7 @@ void backend_logged_in(struct backend *b);
 size_t backend_login_bytes(struct backend *b, const uint8_t *p, size_t n);
 bool backend_login_begin(struct backend *b);
 void backend_login_free(struct backend *b);
+void backend_reconnect(struct backend *b); /* closes its connection and opens another one, from the loop */
 size_t backend_relay_bytes(struct backend *b, const uint8_t *p, size_t n);
 void backend_keep_error(struct backend *b, const uint8_t *body, size_t n);
 void backend_note_parameter(struct backend *b, const char *name, const char *value);

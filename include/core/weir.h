@@ -15,6 +15,7 @@
 struct config;
 struct group;
 struct mailbox;
+struct old_server;
 struct proxy;
 struct resolver;
 struct tally;
@@ -47,6 +48,7 @@ struct weir {
 		struct group *groups; /* hash by database and user */
 		struct tally *databases, *users;
 		unsigned n_groups;
+		struct old_server *old_servers; /* see core/old_servers.h */
 	} shared;
 };
 

@@ -212,6 +212,7 @@ connect_to(struct backend *b, const struct addr *to)
 	char msg[ADDR_TEXT_MAX + 64], addr[ADDR_TEXT_MAX];
 
 	b->peer = *to;
+	stream_init(&b->stream, b->pool->proxy->loop, &backend_ops, true);
 	if (stream_connect(&b->stream, to) != STATUS_OK) {
 		backend_close(b, CLOSE_CONNECT_FAILED, strerror(errno));
 		return;
@@ -278,6 +279,18 @@ lifetime_end_us(const struct group *g, uint64_t now_us)
 	return now_us + lifetime_us - (lifetime_us / 5) * (r % 1000) / 1000;
 }
 
+void
+backend_reconnect(struct backend *b)
+{
+	backend_login_free(b);
+	free(b->said);
+	b->said = NULL;
+	b->said_fatal = false;
+	stream_close(&b->stream);
+	backend_enter(b, BACKEND_CONNECTING);
+	loop_defer(b->pool->proxy->loop, &b->open_task);
+}
+
 /* NULL: no memory. */
 static struct backend *
 backend_new(struct pool *pool)
@@ -300,6 +313,7 @@ backend_new(struct pool *pool)
 	b->timer.fire = on_timeout;
 	b->timer.deadline_us = LOOP_NEVER;
 	b->open_task.run = begin_connect;
+	b->minor = PROTO_3_2 & 0xffff;
 	replyq_init(&b->owed, TX_IDLE);
 	b->owed.settle = prepared_settle;
 	stream_init(&b->stream, p->loop, &backend_ops, true);

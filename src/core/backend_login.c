@@ -5,6 +5,7 @@
 #include "auth/users.h"
 #include "base/log.h"
 #include "core/backend.h"
+#include "core/old_servers.h"
 #include "core/replication.h"
 #include "core/session.h"
 #include "wire/build.h"
@@ -17,7 +18,7 @@
 
 #define LOGIN_MESSAGE_MAX 32768u /* no message of a login is larger */
 
-enum login_step { STEP_AUTH, STEP_SASL_CONTINUE, STEP_SASL_FINAL, STEP_SASL_DONE, STEP_SETUP };
+enum login_step { STEP_STARTUP, STEP_AUTH, STEP_SASL_CONTINUE, STEP_SASL_FINAL, STEP_SASL_DONE, STEP_SETUP };
 
 struct backend_login {
 	enum login_step step;
@@ -95,8 +96,10 @@ backend_login_begin(struct backend *b)
 	if (b->logging_in == NULL || (b->logging_in->values = settings_empty()) == NULL ||
 	    (pairs = startup_pairs(b)) == NULL)
 		return false;
+	if (old_servers_have(b->pool->group->weir, &b->peer))
+		b->minor = 0;
 	buf_init(&out);
-	build_startup(&out, PROTO_3_0, pairs);
+	build_startup(&out, PROTO_3_0 + b->minor, pairs);
 	free(pairs);
 	return send_and_wipe(b, &out);
 }
@@ -232,14 +235,26 @@ continue_sasl(struct backend *b, const struct auth_request *r)
 	return send_and_wipe(b, &out) ? STATUS_OK : refuse(b, "the server's SCRAM message is malformed");
 }
 
+/* It has refused anything newer than 3.0, or is known already. */
+static void
+took_startup(struct backend *b)
+{
+	b->logging_in->step = STEP_AUTH;
+	if (b->minor == 0)
+		old_servers_add(b->pool->group->weir, &b->peer);
+}
+
 static enum status
 got_auth(struct backend *b, const uint8_t *body, size_t n)
 {
 	struct auth_request r;
-	enum login_step step = b->logging_in->step;
+	enum login_step step;
 
 	if (parse_auth(body, n, &r) != STATUS_OK)
 		return refuse(b, "malformed authentication request");
+	if (b->logging_in->step == STEP_STARTUP)
+		took_startup(b);
+	step = b->logging_in->step;
 	if (r.code == AUTH_OK && (step == STEP_AUTH || step == STEP_SASL_DONE)) {
 		b->logging_in->step = STEP_SETUP;
 		return STATUS_OK;
@@ -293,10 +308,26 @@ got_key(struct backend *b, const uint8_t *body, size_t n)
 	return STATUS_OK;
 }
 
+/*
+ * A server that knows of no newer minor version and can't say so in peace: refused is the startup packet itself, as a feature
+ * or as malformed, before it asked who we are.
+ */
+static bool
+is_too_new_for(const struct backend *b)
+{
+	return b->minor > 0 && b->logging_in->step == STEP_STARTUP && b->said != NULL &&
+	       (strcmp(b->said->sqlstate, "0A000") == 0 || strcmp(b->said->sqlstate, "08P01") == 0);
+}
+
 static enum status
 got_login_error(struct backend *b, const uint8_t *body, size_t n)
 {
 	backend_keep_error(b, body, n);
+	if (is_too_new_for(b)) {
+		b->minor = 0;
+		backend_reconnect(b);
+		return STATUS_REFUSED;
+	}
 	backend_close(b, CLOSE_LOGIN_FAILED, b->said ? b->said->message : NULL);
 	return STATUS_REFUSED;
 }
@@ -331,8 +362,8 @@ got_message(struct backend *b, const struct frame *f, const uint8_t *p)
 		return STATUS_OK;
 	case BE_PARAMETER_STATUS:
 		return got_parameter(b, body, n);
-	case BE_NEGOTIATE:
-		return STATUS_OK;
+	case BE_NEGOTIATE: /* it speaks 3.0, which differs in the length of the key only */
+		return b->logging_in->step == STEP_STARTUP ? STATUS_OK : refuse(b, "message out of order");
 	case BE_KEY_DATA:
 		return is_in ? got_key(b, body, n) : refuse(b, "message out of order");
 	case BE_READY:

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "core/config.h"
 #include "core/group.h"
+#include "core/old_servers.h"
 
 #include <stdlib.h>
 
@@ -28,6 +29,7 @@ weir_free(struct weir **w)
 	if (*w == NULL)
 		return;
 	group_free_all(*w);
+	old_servers_free(*w);
 	config_unref(&(*w)->config);
 	pthread_mutex_destroy(&(*w)->shared.lock);
 	free(*w);

@@ -47,7 +47,7 @@ fake_server_databases(const struct fake_server *s)
 
 /* A packet without a type byte, read from the raw bytes. */
 static uint32_t
-read_first_packet(struct rawconn *c)
+read_first_packet(struct fake_server *s, struct rawconn *c)
 {
 	uint8_t head[8];
 	uint32_t n;
@@ -60,8 +60,13 @@ read_first_packet(struct rawconn *c)
 	}
 	n = packet_read_u32(head);
 	ck_assert_msg(n >= 8 && n <= 10000, "first packet of length %u", n);
-	for (; n > 8; n--)
-		ck_assert_int_ge(raw_read_byte(c), 0);
+	s->n_first = n - 8;
+	for (uint32_t i = 0; i < s->n_first; i++) {
+		int b = raw_read_byte(c);
+
+		ck_assert_int_ge(b, 0);
+		s->first[i] = (uint8_t)b;
+	}
 	return packet_read_u32(head + 4);
 }
 
@@ -77,7 +82,7 @@ fake_server_accept(struct fake_server *s, int timeout_ms, uint32_t *code)
 	fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 	ck_assert_msg(fd >= 0, "accept: %s", strerror(errno));
 	c = raw_from_fd(fd);
-	while ((*code = read_first_packet(c)) == SSL_REQUEST || *code == GSSENC_REQUEST)
+	while ((*code = read_first_packet(s, c)) == SSL_REQUEST || *code == GSSENC_REQUEST)
 		raw_send(c, "N", 1);
 	return c;
 }

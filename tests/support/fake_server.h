@@ -13,6 +13,8 @@
 struct fake_server {
 	int listen_fd;
 	uint16_t port;
+	uint8_t first[10000]; /* the latest connection's first packet, behind the code */
+	uint32_t n_first;
 };
 
 struct fake_server *fake_server_new(void);

@@ -6,28 +6,63 @@
 
 #include "style.h"
 
+/* The first place on the axis; runs of an unknown number of clients, of systems that are missing, have none. */
+static double
+first_place(const struct grid_panel *panel)
+{
+	for (size_t i = 0; i < panel->n_cells; i++) {
+		if (chart_position(panel, &panel->cells[i]) >= 1)
+			return chart_position(panel, &panel->cells[i]);
+	}
+	return 1;
+}
+
+static double
+last_place(const struct grid_panel *panel)
+{
+	return chart_position(panel, &panel->cells[panel->n_cells - 1]);
+}
+
+/* Whether the labels of two numbers of clients stand clear of each other on the logarithmic axis. */
+static bool
+stand_clear(const struct grid_panel *panel, double left, double right)
+{
+	char label[32];
+	int n = snprintf(label, sizeof(label), "%.0f", right);
+
+	return log(right / left) > (0.02 + 0.022 * n) * log(last_place(panel) / first_place(panel));
+}
+
+static bool
+has_tick(const struct grid_panel *panel, double x, double before)
+{
+	double last = last_place(panel);
+
+	if (x < 1 || x <= before)
+		return false;
+	if (grid_shows_threads(panel) || before < 1 || x == last)
+		return true;
+	return stand_clear(panel, before, x) && stand_clear(panel, x, last);
+}
+
 /* At the measured numbers of clients, those left out that would run into the one before or into the last. */
 static void
 append_ticks(struct plot *p)
 {
 	const struct grid_panel *panel = p->panel;
-	const struct grid_cell *first = &panel->cells[0], *last = &panel->cells[panel->n_cells - 1];
-	bool threads = grid_shows_threads(panel);
-	double width = log(chart_position(panel, last) / chart_position(panel, first)), at = -1;
+	double before = 0;
 
 	buf_append_str(p->script, "set xtics (");
 	for (size_t i = 0; i < panel->n_cells; i++) {
-		const struct grid_cell *c = &panel->cells[i];
-		double x = chart_position(panel, c);
-		bool ends = x >= chart_position(panel, last);
-		if (x <= at || (!threads && at > 0 && log(x / at) < 0.06 * width) ||
-		    (!threads && !ends && log(chart_position(panel, last) / x) < 0.08 * width))
+		const struct result *r = panel->cells[i].key;
+		double x = chart_position(panel, &panel->cells[i]);
+		if (!has_tick(panel, x, before))
 			continue;
-		buf_printf(p->script, "%s'%lld", at < 0 ? "" : ", ", (long long)c->key->clients);
-		if (threads)
-			buf_printf(p->script, "/%lld", (long long)c->key->threads);
+		buf_printf(p->script, "%s'%lld", before < 1 ? "" : ", ", (long long)r->clients);
+		if (grid_shows_threads(panel))
+			buf_printf(p->script, "/%lld", (long long)r->threads);
 		buf_printf(p->script, "' %g", x);
-		at = x;
+		before = x;
 	}
 	buf_append_str(p->script, ")\n");
 }
@@ -36,8 +71,7 @@ static void
 append_axes(struct plot *p, enum chart_scale scale)
 {
 	const struct grid_panel *panel = p->panel;
-	double first = chart_position(panel, &panel->cells[0]),
-	       last = chart_position(panel, &panel->cells[panel->n_cells - 1]);
+	double first = first_place(panel), last = last_place(panel);
 
 	append_ticks(p);
 	if (grid_shows_threads(panel))
@@ -50,31 +84,35 @@ append_axes(struct plot *p, enum chart_scale scale)
 		buf_append_str(p->script, "set logscale y\nset format y '%g'\nset mytics default\n");
 	else
 		buf_append_str(p->script, "set yrange [0:*]\nset format y '%.10g'\n");
-	buf_append_str(p->script,
-	               "set key outside bottom center horizontal noopaque samplen 2.5 spacing 1.1 height 0.7\n");
+	buf_append_str(
+		p->script,
+		"set key outside bottom center horizontal Left reverse noopaque samplen 2.5 spacing 1.1 height 0.7\n");
 }
 
 static bool
 has_points(const struct grid_panel *panel, size_t series, enum metric metric)
 {
 	for (size_t i = 0; i < panel->n_cells; i++) {
-		if (panel->cells[i].series == series && !isnan(grid_median(&panel->cells[i], metric)))
+		if (panel->cells[i].series == series && panel->cells[i].key->clients >= 1 &&
+		    !isnan(grid_median(&panel->cells[i], metric)))
 			return true;
 	}
 	return false;
 }
 
-/* The rows "position median min max" of one series. */
+/* The rows "position median min max" of one series. A logarithm needs something above zero: logs are exact to 0.001 ms. */
 static void
-append_points(struct plot *p, size_t series, enum metric metric)
+append_points(struct plot *p, size_t series, enum metric metric, enum chart_scale scale)
 {
+	double least = scale == CHART_LOGARITHMIC ? 0.001 : 0;
+
 	buf_printf(p->script, "$s%zu << END_OF_DATA\n", series);
 	for (size_t i = 0; i < p->panel->n_cells; i++) {
 		const struct grid_cell *c = &p->panel->cells[i];
 		struct stats_summary s = grid_summary(c, metric);
-		if (c->series == series && s.n > 0)
-			buf_printf(p->script, "%g %.10g %.10g %.10g\n", chart_position(p->panel, c), s.median, s.min,
-			           s.max);
+		if (c->series == series && s.n > 0 && chart_position(p->panel, c) >= 1)
+			buf_printf(p->script, "%g %.10g %.10g %.10g\n", chart_position(p->panel, c),
+			           fmax(s.median, least), fmax(s.min, least), fmax(s.max, least));
 	}
 	buf_append_str(p->script, "END_OF_DATA\n");
 }
@@ -118,7 +156,7 @@ plot_line(struct plot *p, size_t series, const char *comma)
 	uint32_t colour = style_colours[style.colour].light;
 
 	buf_printf(p->script,
-	           "%s$s%zu using 1:3:(0):($4-$3) with vectors nohead lc rgb '#%06x' lw 3 notitle, \\\n     ", comma,
+	           "%s$s%zu using 1:3:(0):($4-$3) with vectors nohead lc rgb '#%06x' lw 1.5 notitle, \\\n     ", comma,
 	           series, colour);
 	buf_printf(p->script, "$s%zu using 1:2 with linespoints lc rgb '#%06x' lw 2 dt %s pt %u ps 0.6 title ", series,
 	           colour, style.dash, style.point);
@@ -135,7 +173,7 @@ chart_draw_lines(struct plot *p, enum metric metric, enum chart_scale scale)
 	append_axes(p, scale);
 	for (size_t i = 0; i < panel->n_series; i++) {
 		if (has_points(panel, i, metric))
-			append_points(p, i, metric);
+			append_points(p, i, metric, scale);
 	}
 	for (size_t i = 0; i < panel->n_series; i++) {
 		if (!has_points(panel, i, metric))

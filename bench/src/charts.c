@@ -120,6 +120,8 @@ draw_ends(struct plot *p)
 	                     : grid_has(p->panel, METRIC_MB_PER_S) ? METRIC_MB_PER_S
 	                                                           : METRIC_RSS_PEAK_MIB;
 
+	while (first < last && first->key->clients < 1)
+		first++;
 	if (chart_position(p->panel, first) < chart_position(p->panel, last)) {
 		chart_draw_bars(p, metric, first, "first");
 		chart_draw_bars(p, metric, last, "last");

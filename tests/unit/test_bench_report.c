@@ -688,6 +688,40 @@ START_TEST(without_gnuplot_the_page_says_so)
 }
 END_TEST
 
+/* gnuplot gives up at the first figure that an axis cannot hold: then all further charts would be missing. */
+START_TEST(odd_figures_do_not_stop_the_charts)
+{
+	struct result missing = run_of("odyssey:16/1", RESULT_UNKNOWN, 1, NAN), r;
+	char *html;
+
+	begin();
+	result_set_status(&missing, "not installed", "%s", "in no package");
+	keep(&missing);
+	for (int64_t clients = 1; clients <= 100; clients *= 10) {
+		r = run_of("direct", clients, 1, 0);
+		r.latency_p50_ms = 0;
+		r.latency_p99_ms = clients == 1 ? NAN : 1e-9;
+		r.pooler_rss_peak_kb = 0;
+		keep(&r);
+	}
+	snprintf(r.workload, sizeof(r.workload), "last");
+	r.clients = 5;
+	r.tps = 5;
+	keep(&r);
+	save(folder);
+	struct outcome o = report(folder, NULL);
+	ck_assert_int_eq(o.code, 0);
+	html = bench_folder_read("report.html");
+	if (has_gnuplot()) {
+		ck_assert_str_eq(o.errors, "");
+		assert_has(html, "aria-label=\"median latency, ms\"");
+		assert_has(html, "aria-label=\"transactions per second, 5 clients\"");
+	}
+	free(html);
+	outcome_fini(&o);
+}
+END_TEST
+
 START_TEST(names_cannot_break_out_of_the_page)
 {
 	char *html;
@@ -863,7 +897,7 @@ BENCH_FOLDER_MAIN("bench_report", cells_are_ordered_by_clients_then_as_measured,
                   cells_with_the_same_problem_are_one_gap, published_figures_find_their_cells,
                   local_storage_is_not_the_one_without_synchronous_commit, figures_have_three_digits,
                   text_tables_are_aligned, html_is_escaped, plausible_page, without_gnuplot_the_page_says_so,
-                  names_cannot_break_out_of_the_page, an_unknown_baseline_is_an_error,
-                  a_folder_without_results_is_an_error, results_without_runs_are_an_error,
-                  nothing_measured_is_still_a_report, compares_cells_of_two_folders,
+                  names_cannot_break_out_of_the_page, odd_figures_do_not_stop_the_charts,
+                  an_unknown_baseline_is_an_error, a_folder_without_results_is_an_error,
+                  results_without_runs_are_an_error, nothing_measured_is_still_a_report, compares_cells_of_two_folders,
                   runs_that_overlap_are_neither_better_nor_worse, nothing_in_common_is_an_error)

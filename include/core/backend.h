@@ -56,6 +56,7 @@ struct backend {
 	struct stream stream;
 	struct replyq owed;
 	struct prepared_set *prepared; /* statements that are prepared on it */
+	struct state_probe *probe;     /* what is being asked of its session's state; NULL: nothing */
 	struct shown *shown;           /* what the text under way names of them; NULL: nothing */
 	struct session *unnamed_of; /* whose its unnamed statement is; compared only, and only with its own session */
 	uint64_t n_units_sent, n_units_done; /* of clients */
@@ -113,6 +114,7 @@ bool backend_login_begin(struct backend *b);
 void backend_login_free(struct backend *b);
 void backend_reconnect(struct backend *b); /* closes its connection and opens another one, from the loop */
 size_t backend_relay_bytes(struct backend *b, const uint8_t *p, size_t n);
+void backend_forget_error(struct backend *b);
 void backend_keep_error(struct backend *b, const uint8_t *body, size_t n);
 void backend_note_parameter(struct backend *b, const char *name, const char *value);
 void backend_note_login_parameter(struct backend *b, const char *name, const char *value);

@@ -52,9 +52,11 @@ struct group {
 	const struct database_conf *db;
 	const struct user_conf *user_conf; /* may be NULL */
 	enum pool_mode mode;
+	enum session_state_policy state_policy;
 	struct weir *weir;
 	UT_hash_handle hh;
 
+	_Atomic int n_pinned;                                /* sessions that keep a backend */
 	_Atomic uint64_t waiting_since_us[WEIR_MAX_PROXIES]; /* 0: nobody waits there */
 	_Atomic uint32_t n_idle[WEIR_MAX_PROXIES];
 	/* sessions that wait for room for a connection of their own; written under weir.shared.lock */

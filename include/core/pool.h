@@ -17,6 +17,7 @@
 
 #include "core/group.h"
 #include "core/proxy.h"
+#include "core/state.h"
 #include "net/loop.h"
 
 #define POOL_MAGIC 0x706f6f6cu
@@ -25,6 +26,7 @@ struct pool_stats {
 	counter n_xacts, n_queries, n_assignments, n_client_logins;
 	counter bytes_received, bytes_sent; /* from clients, to clients */
 	counter xact_us, query_us, wait_us;
+	counter n_probes, n_replays, n_pins[PIN_N], n_leaks;
 	counter n_client_parses, n_server_parses, n_binds, n_prepared_hits, n_evictions;
 };
 

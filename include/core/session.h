@@ -11,6 +11,7 @@
 #include "base/obj.h"
 #include "core/close.h"
 #include "core/pool.h"
+#include "core/state.h"
 #include "net/stream.h"
 
 enum session_state {
@@ -35,7 +36,7 @@ struct session {
 	uint32_t magic;
 	uint8_t state;         /* enum session_state; written by session_enter() only */
 	uint8_t close_reason;  /* enum close_reason: why SESSION_CLOSED is entered */
-	bool pinned;           /* keeps its backend for good: see session_pin() */
+	uint16_t pins;         /* enum pin: why it keeps its backend; see session_pin() */
 	bool parse_is_unbound; /* the unnamed statement was parsed and not bound since: it needs this backend */
 	bool at_unit_start;    /* SKIPPING: the first message of the unit is still to be seen */
 	bool is_queued;        /* in its pool's list of waiters; the pool's field */
@@ -48,7 +49,8 @@ struct session {
 	struct backend *backend; /* attached */
 	struct settings *settings;
 	struct settings *meaning,
-		*meaning_of;     /* settings without application_name, and the settings it was made from */
+		*meaning_of; /* settings without application_name, and the settings it was made from */
+	struct state_marks marks;
 	struct names *names;     /* prepared statements by name; NULL: none */
 	struct names *lost;      /* names that were used ahead and turned out not to be there: for error messages */
 	uint32_t n_closing;      /* Closes of names that are under way */
@@ -89,9 +91,11 @@ bool session_may_move(enum session_state from, enum session_state to);
 void session_given(struct session *s, struct backend *b); /* its turn in the queue has come */
 void session_refused(struct session *s, enum close_reason reason, const struct said *said);
 void session_backend_lost(struct session *s, enum close_reason reason, const struct said *said);
-void session_pin(struct session *s);                         /* what it has on its backend can't be had elsewhere */
-bool session_wants_release(const struct session *s);         /* its backend is settled: may others have it? */
-bool session_is_in_forbidden_block(const struct session *s); /* a transaction in statement pooling mode */
+void session_pin(struct session *s, enum pin why); /* what it has on its backend can't be had elsewhere */
+void session_unpin(struct session *s);
+bool session_standard_strings(const struct session *s);            /* standard_conforming_strings, as far as is known */
+bool session_wants_release(const struct session *s);               /* its backend is settled: may others have it? */
+bool session_is_in_forbidden_block(const struct session *s);       /* a transaction in statement pooling mode */
 void session_reply(struct session *s, const uint8_t *p, size_t n); /* bytes of the server for the client */
 void session_unit_done(struct session *s);
 void session_progress(struct session *s); /* something was answered, and something is still owed */

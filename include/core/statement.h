@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct suspicion;
+
 struct statement;
 
 /*
@@ -42,6 +44,9 @@ struct statement *statement_renewed(struct statement *st, uint64_t generation);
 /* What a Describe answered first; NULL: nothing yet. It stays as long as the statement. */
 const struct description *statement_described(const struct statement *st);
 void statement_set_described(struct statement *st, struct description *d); /* takes it; the first stays */
+/* What its text is suspected of; NULL: nothing, or it was not set yet (is_set). The first stays. */
+const struct suspicion *statement_suspicion(const struct statement *st, bool *is_set);
+bool statement_set_suspicion(struct statement *st, const struct suspicion *x); /* copies; false: no memory */
 /* A client has asked for the description, and may go by it for as long as it has the statement. */
 void statement_set_told(struct statement *st);
 bool statement_is_told(const struct statement *st);

@@ -10,6 +10,7 @@
 #include "core/prepared_set.h"
 #include "core/replication.h"
 #include "core/shown.h"
+#include "core/state.h"
 #include "core/session.h"
 #include "core/socket_options.h"
 #include "net/resolve.h"
@@ -392,6 +393,7 @@ bury(struct loop_grave *g)
 	struct backend *b = container_of(g, struct backend, grave);
 	prepared_set_free(&b->prepared);
 	shown_free(&b->shown);
+	state_probe_free(&b->probe);
 	settings_unref(&b->label);
 	settings_unref(&b->login);
 	settings_unref(&b->applying);

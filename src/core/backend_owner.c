@@ -12,8 +12,8 @@
 
 /* ---- hidden units ---- */
 
-static void
-forget_error(struct backend *b)
+void
+backend_forget_error(struct backend *b)
 {
 	free(b->said);
 	b->said = NULL;
@@ -26,7 +26,7 @@ backend_start_chore(struct backend *b, enum backend_chore chore, const char *sql
 	struct buf out;
 	bool ok;
 
-	forget_error(b);
+	backend_forget_error(b);
 	b->chore = (uint8_t)chore;
 	backend_enter(b, BACKEND_CLEANING);
 	buf_init(&out);
@@ -47,7 +47,7 @@ backend_apply_settings(struct backend *b, struct settings *to, enum backend_chor
 	size_t n_messages;
 	bool ok;
 
-	forget_error(b);
+	backend_forget_error(b);
 	buf_init(&out);
 	n_messages = settings_build_apply(&out, b->label, to);
 	ok = !out.failed;
@@ -81,7 +81,7 @@ backend_attach_session(struct backend *b, struct session *s)
 {
 	invariant(replyq_is_settled(&b->owed) && b->n_cancels == 0);
 	backend_enter(b, BACKEND_ACTIVE);
-	forget_error(b);
+	backend_forget_error(b);
 	b->session = s;
 	b->has_served = true;
 	b->unnamed_of = NULL;
@@ -129,7 +129,10 @@ detach_session(struct backend *b)
 	else if (b->pool->group->mode == POOL_SESSION)
 		b->needs_reset = b->pool->group->weir->config->server_reset_query[0] != '\0';
 	else
-		b->needs_reset = s->pinned || b->pool->group->weir->config->server_reset_query_always;
+		b->needs_reset =
+			s->pins != 0 || state_is_open(s) || b->pool->group->weir->config->server_reset_query_always;
+	if ((s->pins & (PIN_LOADED | PIN_SEED | PIN_PRIVATE)) != 0)
+		b->retire = true; /* no reset ends that */
 	s->backend = NULL;
 	b->session = NULL;
 }

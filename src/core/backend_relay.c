@@ -120,8 +120,16 @@ may_change_schema(const uint8_t *tag, size_t n)
 
 /* Tags are "DISCARD ALL" and "DEALLOCATE ALL". */
 static void
-got_complete(struct backend *b, const uint8_t *tag, size_t n)
+got_complete(struct backend *b, const uint8_t *tag, size_t n, bool hidden)
 {
+	struct session *s = hidden ? NULL : b->session;
+
+	if (hidden && b->probe != NULL)
+		state_got_complete(b);
+	if (s != NULL && n == 4 && memcmp(tag, "SET", 4) == 0)
+		s->marks.n_sets++;
+	if (s != NULL && n == 12 && memcmp(tag, "DISCARD ALL", 12) == 0)
+		state_discarded(s);
 	if (n > 2 && tag[0] <= 'I' && may_change_schema(tag, n)) {
 		b->changed_schema = true;
 		group_schema_changed(b->pool->group);
@@ -142,6 +150,8 @@ got_error(struct backend *b, const uint8_t *body, size_t n, bool hidden)
 	if (parse_error(body, n, &e) != STATUS_OK)
 		return;
 	is_fatal = e.severity != NULL && (strcmp(e.severity, "FATAL") == 0 || strcmp(e.severity, "PANIC") == 0);
+	if (!hidden && b->session != NULL)
+		b->session->marks.failed = true;
 	if (hidden || is_fatal)
 		backend_keep_error(b, body, n);
 	if (e.routine != NULL && strcmp(e.routine, "RevalidateCachedQuery") == 0)
@@ -166,7 +176,7 @@ must_be_whole(const struct backend *b, char type)
 	if (type == BE_PARAMETER_DESCRIPTION || type == BE_ROW_DESCRIPTION)
 		return replyq_current(&b->owed) != NULL;
 	return type == BE_READY || type == BE_ERROR || type == BE_NOTICE || type == BE_PARAMETER_STATUS ||
-	       type == BE_COMMAND_COMPLETE || (type == BE_DATA_ROW && b->applying != NULL);
+	       type == BE_COMMAND_COMPLETE || (type == BE_DATA_ROW && (b->applying != NULL || b->probe != NULL));
 }
 
 /* What a server may say at any time. */
@@ -195,6 +205,8 @@ got_ready(struct backend *b, const uint8_t *body, size_t n)
 		note_statistics(b);
 	else if (fate == REPLYQ_HIDE && b->applying != NULL)
 		finish_apply(b);
+	else if (fate == REPLYQ_HIDE && b->probe != NULL)
+		state_probe_over(b);
 	return fate;
 }
 
@@ -226,8 +238,13 @@ got_message(struct backend *b, const struct frame *f, const uint8_t *p, struct b
 	case BE_NOTICE:
 		got_notice(b, body, n);
 		break;
+	case BE_NOTIFICATION:
+		/* to who listens, also while the server is asked whether he does */
+		if (b->session != NULL && b->probe != NULL)
+			fate = REPLYQ_FORWARD;
+		break;
 	case BE_COMMAND_COMPLETE:
-		got_complete(b, body, n);
+		got_complete(b, body, n, fate == REPLYQ_HIDE);
 		break;
 	case BE_COPY_IN:
 		if (b->state == BACKEND_ABANDONED)
@@ -236,6 +253,8 @@ got_message(struct backend *b, const struct frame *f, const uint8_t *p, struct b
 	case BE_DATA_ROW:
 		if (fate == REPLYQ_HIDE && b->chore == CHORE_VALIDATE && f->avail == f->len)
 			got_applied_value(b, body, n);
+		if (fate == REPLYQ_HIDE && b->probe != NULL && f->avail == f->len)
+			state_got_row(b, body, n);
 		__attribute__((fallthrough));
 	case BE_COPY_DATA:
 	case BE_COPY_OUT:
@@ -304,6 +323,17 @@ end_of_bytes(struct backend *b, const uint8_t *tail, size_t n_tail)
 		backend_close(b, CLOSE_SERVER_UNCLEAN, NULL);
 		return;
 	}
+	if (done && s != NULL && s->login == NULL)
+		switch (state_unit_over(s)) {
+		case STATE_CLEAR:
+			break;
+		case STATE_ASKING:
+			done = false;
+			break;
+		case STATE_FAILED:
+			backend_close(b, CLOSE_SERVER_UNCLEAN, NULL);
+			return;
+		}
 	if (done)
 		b->n_units_done = b->n_units_sent; /* those that the server ignored will never be answered */
 	if (replyq_wants_barrier(&b->owed) && !send_barrier(b)) {

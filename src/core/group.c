@@ -94,6 +94,7 @@ group_new(struct weir *w, char *key, size_t key_len, const struct database_conf 
 	g->db = db;
 	g->user_conf = config_user(w->config, g->user);
 	g->mode = config_pool_mode(w->config, db, g->user_conf);
+	g->state_policy = config_session_state(w->config, db, g->user_conf);
 	pthread_mutex_init(&g->shared.lock, NULL);
 	/* the fallback entry counts each database that it stands for apart, as pgbouncer's auto-databases */
 	g->limits.database = tally_get(&w->shared.databases, g->database);

@@ -11,6 +11,7 @@
 #include "wire/parse.h"
 #include "wire/pgmsg.h"
 #include "wire/sql.h"
+#include "wire/suspect.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -348,7 +349,7 @@ parse_large_unnamed(struct relay *r)
 static bool
 parse_large_named(struct relay *r, const struct frame *f, const char *name, size_t *n_replaced)
 {
-	session_pin(r->session);
+	session_pin(r->session, PIN_STATEMENT);
 	return parse_named(r, f, name, statement_new_large(), n_replaced);
 }
 
@@ -514,6 +515,37 @@ on_use_named(struct relay *r, const struct frame *f, const struct statement_ref 
 	return ok ? PREPARED_PASS : PREPARED_FAILED;
 }
 
+/* What is bound is executed: for a named statement its text was looked at once for all. False: not to be executed. */
+static bool
+suspect_bound(struct session *s, struct statement *st, const uint8_t *text, size_t n)
+{
+	const struct suspicion *known;
+	struct suspicion x;
+	bool is_set;
+
+	if (!state_looks_at_texts(s))
+		return true;
+	if (st == NULL)
+		return state_suspect_text(s, text, n, true);
+	known = statement_suspicion(st, &is_set);
+	if (!is_set) {
+		suspect_scan(text, n, true, session_standard_strings(s), &x);
+		(void)statement_set_suspicion(st, &x);
+		known = &x;
+	}
+	return state_suspect(s, known ? known : &(struct suspicion){0});
+}
+
+/* The server fails at this place, for a name that it does not know; prepared_reword_error() says why it really does. */
+static enum prepared_verdict
+refuse(struct relay *r, const struct frame *f, const struct statement_ref *ref, size_t *n_replaced)
+{
+	bool ok = rename_reference(r, f, ref, STATE_REFUSED_STATEMENT, n_replaced) &&
+	          replyq_sent(&r->session->backend->owed, f->type, false);
+
+	return ok ? PREPARED_PASS : PREPARED_FAILED;
+}
+
 /* Bind, or Describe of a statement. */
 static enum prepared_verdict
 on_use(struct relay *r, const struct frame *f, const struct statement_ref *ref, size_t *n_replaced)
@@ -525,6 +557,8 @@ on_use(struct relay *r, const struct frame *f, const struct statement_ref *ref, 
 	size_t n_text = f->type == FE_BIND && (st != NULL || ref->name[0] == '\0') ? text_of(s, st, &text) : 0;
 	bool ok;
 
+	if (n_text > 0 && !suspect_bound(s, st, text, n_text))
+		return refuse(r, f, ref, n_replaced);
 	if (n_text > 0 && !shown_bind(r, (const char *)r->p + r->pos + MSG_HEADER, text, n_text))
 		return PREPARED_FAILED;
 	if (st != NULL) {

@@ -102,6 +102,27 @@ is_of_changed(const char *message)
 	return at != NULL && !(at > message && at[-1] == '?') && strspn(at + n, "0123456789") == 0;
 }
 
+/* A text that would have pinned one session too many. */
+static bool
+is_of_refused(const char *message)
+{
+	const char *at = strstr(message, STATE_REFUSED_STATEMENT);
+
+	return at != NULL && !(at > message && at[-1] == '?');
+}
+
+static void
+append_refused(struct buf *out, uint8_t field, const char *text)
+{
+	if (field == 'C')
+		msg_str(out, STATE_REFUSED_SQLSTATE);
+	else if (field == 'M')
+		buf_append(out, STATE_REFUSED_TEXT "\0H" STATE_REFUSED_HINT,
+		           sizeof(STATE_REFUSED_TEXT "\0H" STATE_REFUSED_HINT));
+	else
+		msg_str(out, text);
+}
+
 /* As the server says it, whose words they are: in English, whatever lc_messages is. */
 static void
 append_changed(struct buf *out, uint8_t field, const char *text)
@@ -136,11 +157,14 @@ prepared_reword_error(struct backend *b, const uint8_t *body, size_t n, struct b
 	struct reader r;
 	uint32_t mark;
 	uint8_t field;
-	bool changed;
+	bool changed, refused;
 
 	if (b->session == NULL || !names_a_statement(body, n))
 		return;
-	changed = parse_error(body, n, &e) == STATUS_OK && is_of_changed(e.message);
+	if (parse_error(body, n, &e) != STATUS_OK)
+		return;
+	refused = is_of_refused(e.message);
+	changed = !refused && is_of_changed(e.message);
 	if (changed && x != NULL && x->kind == NOTE_DESCRIBED && statement_described(x->st) != NULL)
 		append_parameters(out, x->st); /* which the server says before it fails */
 	reader_init(&r, body, n);
@@ -149,7 +173,9 @@ prepared_reword_error(struct backend *b, const uint8_t *body, size_t n, struct b
 		const char *text = reader_str(&r);
 
 		buf_append_u8(out, field);
-		if (changed)
+		if (refused)
+			append_refused(out, field, text);
+		else if (changed)
 			append_changed(out, field, text);
 		else if (field == 'M')
 			append_reworded(out, b, duplicate, text);

@@ -759,20 +759,21 @@ session_is_in_forbidden_block(const struct session *s)
 	return s->backend != NULL && s->pool->group->mode == POOL_STATEMENT && s->backend->owed.tx != TX_IDLE;
 }
 
-void
-session_pin(struct session *s)
+bool
+session_standard_strings(const struct session *s)
 {
-	if (s->pinned)
-		return;
-	s->pinned = true;
-	counter_add(&s->proxy->n_pinned, 1);
+	const char *value = settings_get(s->settings, "standard_conforming_strings");
+
+	if (value == NULL && s->backend != NULL && s->backend->login != NULL)
+		value = settings_get(s->backend->login, "standard_conforming_strings");
+	return value == NULL || strcmp(value, "off") != 0;
 }
 
 bool
 session_wants_release(const struct session *s)
 {
-	return s->state != SESSION_LOGIN_APPLY && s->pool->group->mode != POOL_SESSION && !s->pinned &&
-	       !s->parse_is_unbound && replyq_is_settled(&s->backend->owed) && s->msg_left == 0;
+	return s->state != SESSION_LOGIN_APPLY && s->pool->group->mode != POOL_SESSION && s->pins == 0 &&
+	       !state_is_open(s) && !s->parse_is_unbound && replyq_is_settled(&s->backend->owed) && s->msg_left == 0;
 }
 
 void

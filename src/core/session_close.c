@@ -99,6 +99,7 @@ bury(struct loop_grave *g)
 	struct session *s = container_of(g, struct session, grave);
 
 	settings_unref(&s->settings);
+	state_free(s);
 	settings_unref(&s->meaning);
 	settings_unref(&s->meaning_of);
 	names_free(&s->names);
@@ -124,8 +125,8 @@ session_end(struct session *s)
 		backend_abandon(s->backend);
 	if (s->logged_in)
 		group_remove_client(s->pool->group, s->user);
-	if (s->pinned)
-		counter_add(&p->n_pinned, (uint64_t)-1);
+	if (s->pins != 0)
+		session_unpin(s);
 	if (s->secret_len > 0)
 		HASH_DEL(p->sessions_by_key, s);
 	login_free(&s->login);

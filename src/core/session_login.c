@@ -114,6 +114,8 @@ take_settings(struct session *s, struct settings *settings)
 {
 	settings_unref(&s->settings);
 	s->settings = settings;
+	settings_unref(&s->marks.startup);
+	s->marks.startup = settings_ref(settings);
 }
 
 /* The session's values, its key, ready. AuthenticationOk is in front of it already. */

@@ -6,7 +6,7 @@
  */
 #include "base/clock.h"
 #include "core/backend.h"
-#include "core/prepared.h"
+#include "core/prepared_note.h"
 #include "core/session.h"
 #include "core/shown.h"
 #include "wire/build.h"
@@ -218,8 +218,19 @@ must_brake(const struct session *s, char type)
 		return false;
 	if (owed->n >= AHEAD_MAX)
 		return true;
-	return owed->tx == TX_IDLE && !replyq_is_hidden(owed) && s->pool->group->mode != POOL_SESSION && !s->pinned &&
-	       pool_has_waiters_anywhere(s->pool);
+	return owed->tx == TX_IDLE && (!replyq_is_hidden(owed) || s->backend->probe != NULL) &&
+	       s->pool->group->mode != POOL_SESSION && s->pins == 0 && pool_has_waiters_anywhere(s->pool);
+}
+
+/* When its statements are executed their texts can't be told: what one is suspected of, all are. */
+static void
+suspect_parsed(struct session *s, const struct frame *f, const uint8_t *p, const char *name)
+{
+	const uint8_t *text = (const uint8_t *)name + strlen(name) + 1;
+	size_t n = (size_t)(p + f->avail - text);
+
+	(void)state_suspect_text(s, text, strnlen((const char *)text, n), f->avail == f->len);
+	s->marks.prepared_suspects |= s->marks.suspects;
 }
 
 /*
@@ -237,8 +248,15 @@ note_statement(struct session *s, const struct frame *f, const uint8_t *p)
 	status = parse_statement_ref(f->type, p + MSG_HEADER, f->avail - MSG_HEADER, &ref);
 	if (status != STATUS_OK)
 		return f->avail == f->len || f->avail > WHOLE_MAX; /* malformed: the server says so */
+	if (f->type == FE_PARSE && state_looks_at_texts(s)) {
+		if (f->avail < f->len && f->len <= WHOLE_MAX)
+			return false;
+		suspect_parsed(s, f, p, ref.name);
+	}
+	if (f->type == FE_BIND)
+		s->marks.suspects |= s->marks.prepared_suspects; /* of whichever it executes */
 	if (f->type == FE_PARSE && ref.name[0] != '\0')
-		session_pin(s);
+		session_pin(s, PIN_STATEMENT);
 	if (ref.name[0] == '\0')
 		s->parse_is_unbound = f->type == FE_PARSE;
 	return true;
@@ -279,6 +297,26 @@ relay_statement(struct relay *r, const struct frame *f)
 	return STEP_ON;
 }
 
+/* In place of a Query that must not be executed: what fails there, see state_suspect(). */
+static enum step
+refuse_query(struct relay *r, const struct frame *f)
+{
+	struct replyq *owed = &r->session->backend->owed;
+	struct buf out;
+
+	buf_init(&out);
+	build_bind_text(&out, "", STATE_REFUSED_STATEMENT, NULL, 0);
+	build_sync(&out);
+	if (!replyq_sent(owed, FE_BIND, false) || !replyq_sent(owed, FE_SYNC, false)) {
+		buf_fini(&out);
+		return STEP_FAILED;
+	}
+	if (!relay_queue(r, &out))
+		return STEP_FAILED;
+	r->from += f->avail;
+	return STEP_ON;
+}
+
 static enum step
 relay_query(struct relay *r, const struct frame *f)
 {
@@ -288,10 +326,13 @@ relay_query(struct relay *r, const struct frame *f)
 	size_t n = f->avail - MSG_HEADER;
 	bool is_whole = f->avail == f->len;
 
-	if (!prepared_is_on(s))
-		return replyq_sent(&s->backend->owed, FE_QUERY, false) ? STEP_ON : STEP_FAILED;
 	if (!is_whole && f->len <= WHOLE_MAX)
 		return STEP_WAIT;
+	if (state_looks_at_texts(s) && !state_suspect_text(s, sql, strnlen((const char *)sql, n), is_whole) &&
+	    is_whole && replyq_at_boundary(&s->backend->owed))
+		return refuse_query(r, f);
+	if (!prepared_is_on(s))
+		return replyq_sent(&s->backend->owed, FE_QUERY, false) ? STEP_ON : STEP_FAILED;
 	if (is_whole) {
 		enum prepared_verdict verdict = shown_query(r, sql, strnlen((const char *)sql, n));
 

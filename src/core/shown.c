@@ -71,16 +71,6 @@ find_item(const struct backend *b, const char *name)
 	return NULL;
 }
 
-static bool
-standard_strings(const struct session *s)
-{
-	const char *value = settings_get(s->settings, "standard_conforming_strings");
-
-	if (value == NULL && s->backend->login != NULL)
-		value = settings_get(s->backend->login, "standard_conforming_strings");
-	return value == NULL || strcmp(value, "off") != 0;
-}
-
 /* ---- showing ---- */
 
 /* An empty statement will do where the text does not execute it: it is parsed in any state of any transaction. */
@@ -118,7 +108,7 @@ show_mentions(struct relay *r, const char *portal, const uint8_t *sql, size_t n)
 	struct sql_mentions m;
 	struct sql_mention x;
 
-	sql_mentions_init(&m, sql, n, standard_strings(s));
+	sql_mentions_init(&m, sql, n, session_standard_strings(s));
 	while (sql_mentions_next(&m, &x) && (b->shown == NULL || b->shown->n < ITEMS_MAX)) {
 		const struct statement *st = x.n_name > 0 ? names_find(s->names, x.name) : NULL;
 		bool is_first = find_item(b, x.name) == NULL;

@@ -2,6 +2,7 @@
 #include "core/statement.h"
 
 #include "base/hash.h"
+#include "wire/suspect.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,6 +20,7 @@ struct statement {
 	uint32_t refs; /* under table.lock */
 	UT_hash_handle hh;
 	_Atomic(struct description *) described;
+	_Atomic(struct suspicion *) suspicion; /* NULL: not known yet; `innocent`: of nothing */
 	_Atomic bool is_told;
 	char server_name[28];
 	size_t n_key; /* the key: from `context` on */
@@ -39,6 +41,8 @@ statement_new_generation(void)
 
 	return atomic_fetch_add(&last, 1) + 1;
 }
+
+static struct suspicion innocent;
 
 static struct statement *
 statement_new(struct context context, const uint8_t *body, size_t n)
@@ -152,6 +156,8 @@ statement_unref(struct statement **stp)
 		return;
 	settings_unref(&dead->context.settings);
 	free(atomic_load(&dead->described));
+	if (atomic_load(&dead->suspicion) != &innocent)
+		free(atomic_load(&dead->suspicion));
 	free(dead);
 }
 
@@ -181,6 +187,31 @@ statement_set_described(struct statement *st, struct description *d)
 
 	if (!atomic_compare_exchange_strong(&st->described, &none, d))
 		description_free(&d);
+}
+
+const struct suspicion *
+statement_suspicion(const struct statement *st, bool *is_set)
+{
+	const struct suspicion *x = atomic_load_explicit(&st->suspicion, memory_order_acquire);
+
+	*is_set = x != NULL;
+	return x != &innocent ? x : NULL;
+}
+
+bool
+statement_set_suspicion(struct statement *st, const struct suspicion *x)
+{
+	struct suspicion *none = NULL, *copy = &innocent;
+
+	if (x->flags != 0) {
+		copy = malloc(sizeof(*copy));
+		if (copy == NULL)
+			return false;
+		*copy = *x;
+	}
+	if (!atomic_compare_exchange_strong(&st->suspicion, &none, copy) && copy != &innocent)
+		free(copy);
+	return true;
 }
 
 void

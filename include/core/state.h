@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * What a session's statements leave behind on its backend, in transaction and statement
+ * pooling: texts are suspected (wire/suspect.h), and when a suspect unit has ended outside
+ * a transaction the server is asked, in a hidden unit, before anybody else may have the
+ * backend. Settings become the session's settings, which any backend can be given;
+ * whatever can't be had elsewhere pins the session to this backend until the server says
+ * that it is over.
+ *
+ * The client does not wait for that: it has its reply already. What it sends meanwhile
+ * goes behind the question.
+ *
+ * RESET and its like go back to what the backend logged in with. The session's startup
+ * settings are put back by a hidden unit behind each unit that may have reset them, also
+ * inside a transaction.
+ */
+#ifndef PGWEIR_CORE_STATE_H
+#define PGWEIR_CORE_STATE_H
+
+#include "base/buf.h"
+#include "wire/frame.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct backend;
+struct session;
+struct settings;
+struct suspicion;
+
+/* Why a session keeps its backend. */
+enum pin {
+	PIN_STATEMENT = 1 << 0, /* a prepared statement of the protocol that can't be prepared elsewhere */
+	PIN_TEMP = 1 << 1,      /* temporary objects */
+	PIN_LISTEN = 1 << 2,
+	PIN_LOCK = 1 << 3,     /* advisory locks of the session */
+	PIN_PREPARED = 1 << 4, /* PREPARE */
+	PIN_CURSOR = 1 << 5,   /* WITH HOLD */
+	PIN_LOADED = 1 << 6,   /* LOAD */
+	PIN_SEED = 1 << 7,     /* setseed() */
+	PIN_SEQUENCE = 1 << 8, /* currval(), lastval() */
+	PIN_PRIVATE = 1 << 9,  /* dblink's connections, replication slots ... */
+	PIN_UNKNOWN = 1 << 10, /* the server could not be asked: it is, after the next unit */
+	PIN_N = 11
+};
+const char *pin_text(unsigned bit); /* for the console: "temp", "listen" ...; NULL: no such bit */
+
+struct state_touched; /* names of settings that the transaction's texts touch */
+struct state_probe;   /* a question under way */
+
+/* What is known and suspected of one session. */
+struct state_marks {
+	uint32_t suspects;          /* SUSPECT_... of the transaction's texts so far */
+	uint32_t prepared_suspects; /* of what it has prepared by SQL */
+	uint32_t n_sets;            /* since the suspicion began: SET was executed so many times */
+	bool failed;                /* ... something failed */
+	bool was_in_transaction;    /* ... a unit ended inside a transaction */
+	uint8_t n_unanswered;       /* questions in a row that failed */
+	struct state_touched *touched;
+	struct settings *startup; /* its settings as of login */
+	uint64_t pinned_since_us;
+	uint64_t asked_unit; /* of the backend: after which unit it was asked last */
+};
+
+/* Policy and mode want it; false: nothing of this file happens to the session. */
+bool state_is_kept(const struct session *s);
+/* Its texts are to be suspected: for that, or because in session pooling, too, RESET must find the startup settings. */
+bool state_looks_at_texts(const struct session *s);
+
+/*
+ * A text that is about to be executed. False: it may pin the session, and too many are pinned: it must not be executed
+ * (see state_refusal).
+ */
+bool state_suspect_text(struct session *s, const uint8_t *sql, size_t n, bool is_whole);
+bool state_suspect(struct session *s, const struct suspicion *x);
+/* The name of a prepared statement that never exists: to be used instead, so that the server fails at the right place. */
+#define STATE_REFUSED_STATEMENT "pgweir_0_pin"
+#define STATE_REFUSED_SQLSTATE "53300"
+#define STATE_REFUSED_TEXT "too many sessions keep a server connection to themselves"
+#define STATE_REFUSED_HINT                                                                                             \
+	"This statement may leave behind what only its own server connection has (a temporary table, LISTEN, an "      \
+	"advisory "                                                                                                    \
+	"lock, ...). Raise pool_size or max_pinned, or end what other sessions keep: SHOW PINS."
+
+enum state_verdict {
+	STATE_CLEAR,  /* nothing is to be asked, or not now */
+	STATE_ASKING, /* a hidden unit has been sent, its end is awaited */
+	STATE_FAILED, /* no memory: the backend can't be trusted any more */
+};
+/* All that was sent is answered. */
+enum state_verdict state_unit_over(struct session *s);
+void state_discarded(struct session *s); /* CommandComplete DISCARD ALL */
+/* The session may not give its backend up yet: something is to be asked. */
+bool state_is_open(const struct session *s);
+
+/* ---- the hidden unit's replies ---- */
+void state_got_row(struct backend *b, const uint8_t *body, size_t n);
+void state_got_complete(struct backend *b);
+void state_probe_over(struct backend *b);
+/*
+ * A ParameterStatus of the client's unit. True: it only says that a startup setting was reset, which is put back; what the
+ * client should be told instead is in out, nothing if it knows already.
+ */
+bool state_parameter_was_reset(struct backend *b, const char *name, const char *value, struct buf *out);
+
+void state_free(struct session *s);
+void state_probe_free(struct state_probe **p); /* nulls; NULL is a no-op */
+
+#endif

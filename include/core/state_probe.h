@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: ISC */
+/* The hidden unit that asks a server for session state (core/state.h), and what it says. */
+#ifndef PGWEIR_CORE_STATE_PROBE_H
+#define PGWEIR_CORE_STATE_PROBE_H
+
+#include "core/settings.h"
+#include "core/state.h"
+#include "wire/suspect.h"
+
+#define TOUCHED_MAX 16u
+
+/* Settings that the texts of a transaction name. */
+struct state_touched {
+	uint32_t n, n_texts;
+	bool any;     /* or any other */
+	bool is_lone; /* one text, and all that it does is to set names[0] to `value` */
+	char names[TOUCHED_MAX][SQL_NAME_MAX];
+	char value[SUSPECT_VALUE_MAX];
+};
+
+struct state_question {
+	unsigned pins;                  /* enum pin: which of them there are */
+	bool scans;                     /* all settings of the session */
+	bool restores;                  /* startup settings that were reset are put back */
+	uint32_t n_names;               /* settings by name; */
+	const char *names[TOUCHED_MAX]; /* used during the call only */
+};
+
+/* False: no memory, nothing was sent. */
+bool state_probe_send(struct backend *b, const struct state_question *q);
+
+/* ---- the outcome, for state.c ---- */
+/* settings: a reference; NULL: they were not asked for. */
+void state_answered(struct session *s, unsigned asked, unsigned found, struct settings *settings);
+void state_unanswered(struct session *s);
+
+#endif

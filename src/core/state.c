@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: ISC */
+#include "core/state.h"
+
+#include "base/clock.h"
+#include "core/backend.h"
+#include "core/session.h"
+#include "core/state_probe.h"
+#include "wire/build.h"
+#include "wire/pgmsg.h"
+#include "wire/suspect.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* What the server can be asked for, and the pin that it is. */
+static const struct {
+	uint32_t suspect;
+	enum pin pin;
+} askable[] = {
+	{SUSPECT_TEMP, PIN_TEMP},         {SUSPECT_LISTENS, PIN_LISTEN}, {SUSPECT_LOCKS, PIN_LOCK},
+	{SUSPECT_PREPARES, PIN_PREPARED}, {SUSPECT_HOLDS, PIN_CURSOR},
+};
+#define N_ASKABLE (sizeof(askable) / sizeof(askable[0]))
+
+/* What it can't, and what then follows from the text alone. */
+static const struct {
+	uint32_t suspect;
+	enum pin pin;
+} unaskable[] = {{SUSPECT_LOADS, PIN_LOADED}, {SUSPECT_SEEDS, PIN_SEED}, {SUSPECT_PRIVATE, PIN_PRIVATE}};
+#define N_UNASKABLE (sizeof(unaskable) / sizeof(unaskable[0]))
+
+/* Of a text that says so itself; DO and CALL may do all of it, but seldom do. */
+#define MAY_PIN                                                                                                        \
+	(SUSPECT_TEMP | SUSPECT_LISTENS | SUSPECT_LOCKS | SUSPECT_PREPARES | SUSPECT_HOLDS | SUSPECT_LOADS |           \
+	 SUSPECT_SEEDS | SUSPECT_PRIVATE)
+#define EVERYTHING                                                                                                     \
+	(SUSPECT_SETTINGS | SUSPECT_ANY_SETTING | SUSPECT_TEMP | SUSPECT_LISTENS | SUSPECT_LOCKS | SUSPECT_PREPARES |  \
+	 SUSPECT_HOLDS)
+/* What remains until its answer is there. */
+#define OPEN (EVERYTHING | SUSPECT_DROPS | SUSPECT_RESETS | SUSPECT_LOADS | SUSPECT_SEEDS | SUSPECT_PRIVATE)
+
+const char *
+pin_text(unsigned bit)
+{
+	static const char *const texts[PIN_N] = {"statement", "temp", "listen",   "lock",    "prepare", "cursor",
+	                                         "load",      "seed", "sequence", "private", "unknown"};
+
+	return bit < PIN_N ? texts[bit] : NULL;
+}
+
+bool
+state_is_kept(const struct session *s)
+{
+	return s->pool->group->mode != POOL_SESSION && s->pool->group->state_policy != STATE_IGNORE;
+}
+
+bool
+state_looks_at_texts(const struct session *s)
+{
+	if (s->pool->group->mode == POOL_SESSION)
+		return s->marks.startup != NULL && settings_n(s->marks.startup) > 0;
+	return s->pool->group->state_policy != STATE_IGNORE;
+}
+
+void
+state_free(struct session *s)
+{
+	free(s->marks.touched);
+	s->marks.touched = NULL;
+	settings_unref(&s->marks.startup);
+}
+
+/* ---- pins ---- */
+
+static void
+set_pins(struct session *s, unsigned pins)
+{
+	bool was = s->pins != 0, is = pins != 0;
+
+	for (unsigned i = 0; i < PIN_N; i++)
+		if ((pins & ~(unsigned)s->pins & (1u << i)) != 0)
+			counter_add(&s->pool->stats.n_pins[i], 1);
+	s->pins = (uint16_t)pins;
+	if (was == is)
+		return;
+	s->marks.pinned_since_us = is ? clock_cached_us() : 0;
+	counter_add(&s->proxy->n_pinned, is ? 1 : (uint64_t)-1);
+	atomic_fetch_add(&s->pool->group->n_pinned, is ? 1 : -1);
+}
+
+void
+session_pin(struct session *s, enum pin why)
+{
+	if ((s->pins & (unsigned)why) == 0)
+		set_pins(s, s->pins | (unsigned)why);
+}
+
+void
+session_unpin(struct session *s)
+{
+	set_pins(s, 0);
+}
+
+/* One always may, unless none shall. */
+static bool
+may_pin_one_more(const struct session *s)
+{
+	const struct group *g = s->pool->group;
+	int64_t share = g->weir->config->max_pinned;
+	int64_t most = config_pool_size(g->weir->config, g->db, g->user_conf) * share / 100;
+
+	return atomic_load_explicit(&g->n_pinned, memory_order_relaxed) < (most > 0 || share == 0 ? most : 1);
+}
+
+/* ---- suspicion ---- */
+
+static struct state_touched *
+touched_of(struct session *s)
+{
+	if (s->marks.touched == NULL)
+		s->marks.touched = calloc(1, sizeof(struct state_touched));
+	return s->marks.touched;
+}
+
+static void
+touch(struct state_touched *t, const char *name)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		if (strcmp(t->names[i], name) == 0)
+			return;
+	if (t->n == TOUCHED_MAX)
+		t->any = true;
+	else
+		memcpy(t->names[t->n++], name, SQL_NAME_MAX);
+}
+
+static void
+touch_all(struct session *s, const struct suspicion *x)
+{
+	struct state_touched *t = touched_of(s);
+
+	if (t == NULL) {
+		s->marks.suspects |= EVERYTHING; /* no memory for the names: all of them, then */
+		return;
+	}
+	t->n_texts++;
+	if ((x->flags & SUSPECT_ANY_SETTING) != 0)
+		t->any = true;
+	for (uint32_t i = 0; i < x->n_names; i++)
+		touch(t, x->names[i]);
+	t->is_lone = t->n_texts == 1 && (x->flags & SUSPECT_LONE_SET) != 0;
+	if (t->is_lone)
+		memcpy(t->value, x->value, sizeof(t->value));
+}
+
+/* CREATE makes temporary objects where search_path begins with pg_temp. */
+static bool
+creates_temp(const struct session *s)
+{
+	const char *path = settings_get(s->settings, "search_path");
+
+	return path != NULL && strcasestr(path, "pg_temp") != NULL;
+}
+
+/* What is only suspect in a session that has such a thing, or with these settings. */
+static uint32_t
+weigh(const struct session *s, uint32_t flags)
+{
+	if ((flags & SUSPECT_CREATES) != 0 && creates_temp(s))
+		flags |= SUSPECT_TEMP;
+	if ((flags & SUSPECT_DROPS) != 0 && (s->pins & PIN_TEMP) != 0)
+		flags |= SUSPECT_TEMP;
+	if ((flags & SUSPECT_EXECUTES) != 0)
+		flags |= s->marks.prepared_suspects;
+	return s->pool->group->state_policy == STATE_STRICT ? flags | EVERYTHING : flags;
+}
+
+bool
+state_suspect(struct session *s, const struct suspicion *x)
+{
+	uint32_t flags = x->flags;
+
+	if (flags == 0 && s->pool->group->state_policy != STATE_STRICT)
+		return true;
+	if (s->pool->group->mode == POOL_SESSION)
+		flags &= SUSPECT_RESETS | SUSPECT_SETTINGS;
+	else
+		flags = weigh(s, flags);
+	if ((x->flags & MAY_PIN) != 0 && (x->flags & (SUSPECT_OPAQUE | SUSPECT_UNSEEN)) == 0 && state_is_kept(s) &&
+	    s->pins == 0 && !may_pin_one_more(s))
+		return false;
+	if ((x->flags & SUSPECT_PREPARES) != 0)
+		s->marks.prepared_suspects |= flags;
+	s->marks.suspects |= flags;
+	if ((flags & SUSPECT_SETTINGS) != 0)
+		touch_all(s, x);
+	return true;
+}
+
+/* In some encodings half a letter looks like a backslash: then what is a string can't be told. */
+static bool
+is_readable(const struct session *s, const uint8_t *sql, size_t n)
+{
+	const char *encoding = settings_get(s->settings, "client_encoding");
+	bool is_ascii = true;
+
+	if (encoding == NULL || sql_encoding_is_safe(encoding) || memchr(sql, '\\', n) == NULL)
+		return true;
+	for (size_t i = 0; i < n && is_ascii; i++)
+		is_ascii = sql[i] < 0x80;
+	return is_ascii;
+}
+
+bool
+state_suspect_text(struct session *s, const uint8_t *sql, size_t n, bool is_whole)
+{
+	struct suspicion x;
+
+	suspect_scan(sql, n, is_whole && is_readable(s, sql, n), session_standard_strings(s), &x);
+	return state_suspect(s, &x);
+}
+
+bool
+state_is_open(const struct session *s)
+{
+	return (s->marks.suspects & OPEN) != 0 || (s->backend != NULL && s->backend->probe != NULL);
+}
+
+/* ---- a unit is over ---- */
+
+/* Of the pins that the server can be asked for, those to ask for now. */
+static unsigned
+pins_to_ask(const struct session *s)
+{
+	unsigned pins = (s->pins & PIN_UNKNOWN) != 0 ? PIN_TEMP | PIN_LISTEN | PIN_LOCK | PIN_PREPARED | PIN_CURSOR : 0;
+
+	for (size_t i = 0; i < N_ASKABLE; i++)
+		if ((s->marks.suspects & askable[i].suspect) != 0)
+			pins |= (unsigned)askable[i].pin;
+	return pins;
+}
+
+static unsigned
+pins_by_text(const struct session *s)
+{
+	unsigned pins = 0;
+
+	for (size_t i = 0; i < N_UNASKABLE; i++)
+		if ((s->marks.suspects & unaskable[i].suspect) != 0)
+			pins |= (unsigned)unaskable[i].pin;
+	return pins;
+}
+
+/* The server reports each change of it by itself. */
+static bool
+is_reported(const struct backend *b, const char *name)
+{
+	return settings_get(b->login, name) != NULL && strcasecmp(name, "session_authorization") != 0;
+}
+
+/* Settings for which SET name = 'x' and set_config('name', 'x') are not the same, or that are no session's. */
+static bool
+is_peculiar(const char *name)
+{
+	static const char *const names[] = {"search_path",
+	                                    "temp_tablespaces",
+	                                    "local_preload_libraries",
+	                                    "session_preload_libraries",
+	                                    "transaction_isolation",
+	                                    "transaction_read_only",
+	                                    "transaction_deferrable",
+	                                    "seed",
+	                                    "role",
+	                                    "session_authorization"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static void
+take_settings(struct session *s, struct settings *to)
+{
+	struct backend *b = s->backend;
+
+	if (to == NULL) {
+		session_pin(s, PIN_UNKNOWN);
+		return;
+	}
+	settings_unref(&s->settings);
+	s->settings = to;
+	settings_unref(&b->label);
+	b->label = settings_ref(to);
+}
+
+/* A lone SET that has succeeded outside a transaction: nothing need be asked. */
+static bool
+adopt_lone_set(struct session *s)
+{
+	const struct state_touched *t = s->marks.touched;
+
+	if (t == NULL || !t->is_lone || s->marks.n_sets != 1 || s->marks.failed || s->marks.was_in_transaction ||
+	    is_peculiar(t->names[0]))
+		return false;
+	if (!is_reported(s->backend, t->names[0]))
+		take_settings(s, settings_with(s->settings, t->names[0], t->value));
+	return true;
+}
+
+/* The names that must be asked for. */
+static void
+settings_to_ask(const struct session *s, struct state_question *q)
+{
+	const struct state_touched *t = s->marks.touched;
+
+	if ((s->marks.suspects & SUSPECT_SETTINGS) == 0 && (s->pins & PIN_UNKNOWN) == 0)
+		return;
+	if (t == NULL || t->any || (s->pins & PIN_UNKNOWN) != 0) {
+		q->scans = true;
+		return;
+	}
+	for (uint32_t i = 0; i < t->n; i++) {
+		if (is_reported(s->backend, t->names[i]))
+			continue;
+		/* what it was reset to is its default, and not the session's: only the list says that */
+		if ((s->marks.suspects & SUSPECT_RESETS) != 0 && strchr(t->names[i], '.') == NULL)
+			q->scans = true;
+		q->names[q->n_names++] = t->names[i];
+	}
+}
+
+/* Whether a text of the unit may have reset what the client gave at startup. */
+static bool
+must_restore_startup(const struct session *s)
+{
+	const struct state_touched *t = s->marks.touched;
+
+	if ((s->marks.suspects & SUSPECT_RESETS) == 0 || s->marks.startup == NULL ||
+	    settings_n(s->marks.startup) == 0 || s->backend->owed.tx == TX_FAILED)
+		return false;
+	if (t == NULL || t->any)
+		return true;
+	for (uint32_t i = 0; i < t->n; i++)
+		if (settings_get(s->marks.startup, t->names[i]) != NULL)
+			return true;
+	return false;
+}
+
+static void
+forget_suspicion(struct session *s)
+{
+	free(s->marks.touched);
+	s->marks.touched = NULL;
+	s->marks.suspects = 0;
+	s->marks.n_sets = 0;
+	s->marks.failed = false;
+	s->marks.was_in_transaction = false;
+}
+
+/* It could not be asked before: once more for each unit, and at once when a cancel request may have hit the question. */
+static bool
+asks_again(const struct session *s)
+{
+	return (s->pins & PIN_UNKNOWN) != 0 &&
+	       (s->marks.n_unanswered < 3 || s->marks.asked_unit != s->backend->n_units_done);
+}
+
+static enum state_verdict
+ask(struct session *s, const struct state_question *q)
+{
+	if (q->pins == 0 && q->n_names == 0 && !q->scans && !q->restores)
+		return STATE_CLEAR;
+	counter_add(&s->pool->stats.n_probes, 1);
+	s->marks.asked_unit = s->backend->n_units_done;
+	return state_probe_send(s->backend, q) ? STATE_ASKING : STATE_FAILED;
+}
+
+enum state_verdict
+state_unit_over(struct session *s)
+{
+	struct backend *b = s->backend;
+	struct state_question q = {0};
+	enum state_verdict verdict;
+
+	if ((s->marks.suspects & OPEN) == 0 && !asks_again(s)) {
+		s->marks.n_sets = 0;
+		s->marks.failed = false;
+		return STATE_CLEAR;
+	}
+	if (s->state == SESSION_LEAVING || b->probe != NULL)
+		return STATE_CLEAR; /* it will be reset when the session is gone */
+	q.restores = must_restore_startup(s);
+	if (b->owed.tx != TX_IDLE) {
+		s->marks.was_in_transaction = true;
+		return q.restores ? ask(s, &q) : STATE_CLEAR;
+	}
+	if (state_is_kept(s)) { /* else session pooling, or nothing is kept */
+		q.pins = pins_to_ask(s);
+		if (!adopt_lone_set(s))
+			settings_to_ask(s, &q);
+		if (pins_by_text(s) != 0)
+			set_pins(s, s->pins | pins_by_text(s));
+	}
+	verdict = ask(s, &q);
+	forget_suspicion(s);
+	return verdict;
+}
+
+void
+state_answered(struct session *s, unsigned asked, unsigned found, struct settings *settings)
+{
+	set_pins(s, (s->pins & ~(asked | PIN_UNKNOWN)) | found);
+	s->marks.n_unanswered = 0;
+	if (settings != NULL)
+		take_settings(s, settings);
+	if ((s->pins & PIN_PREPARED) == 0)
+		s->marks.prepared_suspects = 0;
+}
+
+void
+state_unanswered(struct session *s)
+{
+	session_pin(s, PIN_UNKNOWN);
+	if (s->marks.n_unanswered < UINT8_MAX)
+		s->marks.n_unanswered++;
+}
+
+void
+state_discarded(struct session *s)
+{
+	/* it can't be part of anything: whatever was suspected before is over, and nothing was sent behind it */
+	forget_suspicion(s);
+	set_pins(s, s->pins & (PIN_LOADED | PIN_SEED | PIN_PRIVATE));
+	s->marks.prepared_suspects = 0;
+	take_settings(s, s->marks.startup ? settings_ref(s->marks.startup) : settings_empty());
+	s->marks.suspects = SUSPECT_RESETS; /* the startup settings are to be put back */
+}
+
+bool
+state_parameter_was_reset(struct backend *b, const char *name, const char *value, struct buf *out)
+{
+	struct session *s = b->session;
+	const char *at_startup, *at_login = settings_get(b->login, name), *before;
+	struct settings *next;
+
+	if (s == NULL || (s->marks.suspects & SUSPECT_RESETS) == 0 || s->marks.startup == NULL)
+		return false;
+	at_startup = settings_get(s->marks.startup, name);
+	if (at_startup == NULL || at_login == NULL || strcmp(at_login, value) != 0)
+		return false;
+	before = settings_get(s->settings, name);
+	if (before == NULL || strcmp(before, at_startup) != 0)
+		build_parameter_status(out, name, at_startup);
+	next = settings_with(b->label, name, at_startup);
+	if (next != NULL)
+		take_settings(s, next);
+	return true;
+}

@@ -61,12 +61,12 @@ static enum grid_verdict
 judge(const struct grid_cell *before, const struct grid_cell *after, enum metric metric)
 {
 	struct stats_summary a = grid_summary(before, metric), b = grid_summary(after, metric);
-	double ratio = b.median / a.median;
+	double ratio = b.median / a.median, even = a.n == 1 || b.n == 1 ? GRID_EVEN_ALONE : GRID_EVEN;
 	bool apart = b.min > a.max || b.max < a.min;
 
 	if (isnan(ratio))
 		return VERDICT_UNKNOWN;
-	if (!apart || (ratio < 1 + GRID_EVEN && ratio > 1 / (1 + GRID_EVEN)))
+	if (!apart || (ratio < 1 + even && ratio > 1 / (1 + even)))
 		return VERDICT_EVEN;
 	return (ratio > 1) == (metric_infos[metric].better == BETTER_MORE) ? VERDICT_BETTER : VERDICT_WORSE;
 }

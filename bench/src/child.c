@@ -313,7 +313,7 @@ child_nap(int round)
 {
 	if (world.asked != 0)
 		return false;
-	pause_ms(round < 20 ? 5 : 20);
+	pause_ms(round < 20 ? 5 : round < 50 ? 20 : 50);
 	return world.asked == 0;
 }
 

@@ -14,6 +14,7 @@ enum {
 	OPT_WORKLOADS,
 	OPT_MODES,
 	OPT_SETUPS,
+	OPT_SPREAD,
 	OPT_CLIENTS,
 	OPT_THREADS,
 	OPT_SCALE,
@@ -45,6 +46,7 @@ static const struct option long_options[] = {
 	{"workloads", required_argument, NULL, OPT_WORKLOADS},
 	{"modes", required_argument, NULL, OPT_MODES},
 	{"topologies", required_argument, NULL, OPT_SETUPS},
+	{"spread", no_argument, NULL, OPT_SPREAD},
 	{"clients", required_argument, NULL, OPT_CLIENTS},
 	{"threads", required_argument, NULL, OPT_THREADS},
 	{"scale", required_argument, NULL, OPT_SCALE},
@@ -90,6 +92,7 @@ cmdline_usage(FILE *out)
 	      "  --workloads LIST     see pgweir-bench list\n"
 	      "  --modes LIST         simple, extended, prepared\n"
 	      "  --topologies LIST    single, replicas:N, sync; with a setting: 'single synchronous_commit=off'\n"
+	      "  --spread             poolers send workloads that only read to the standbys, too\n"
 	      "  --clients LIST       CLIENTS or CLIENTS/THREADS\n"
 	      "  --threads N          of pgbench; default: as many as CPUs\n"
 	      "  --scale N            of pgbench's tables\n"
@@ -231,6 +234,9 @@ take_option(int option, const char *name, const char *value, struct options *o, 
 	switch (option) {
 	case OPT_QUICK:
 		o->quick = true;
+		return true;
+	case OPT_SPREAD:
+		o->changes.hosts = HOSTS_ALL;
 		return true;
 	case OPT_RATE:
 		return set_rate(value, &o->changes.rate, why);

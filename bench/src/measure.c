@@ -30,12 +30,12 @@ watch_begin(struct watch *w, const struct measure_how *how, double limit_s)
 	w->limit = w->begin + limit_s;
 	w->next_count = w->begin + 0.3;
 	w->connections = -1;
-	sampler_init(&w->sampler);
+	samples_init(&w->samples);
 	for (int i = 0; i < how->system->n_pids; i++)
-		sampler_watch(&w->sampler, SAMPLE_POOLER, how->system->pids[i]);
+		samples_watch(&w->samples, SAMPLE_POOLER, how->system->pids[i]);
 	for (int i = 0; i < how->server->n_nodes; i++)
-		sampler_watch(&w->sampler, SAMPLE_SERVER, how->server->pids[i]);
-	sampler_take(&w->sampler);
+		samples_watch(&w->samples, SAMPLE_SERVER, how->server->pids[i]);
+	samples_take(&w->samples);
 }
 
 bool
@@ -44,7 +44,7 @@ watch_tick(void *arg)
 	struct watch *w = arg;
 	double now = child_now();
 
-	sampler_tick(&w->sampler);
+	samples_tick(&w->samples);
 	if (now >= w->next_count) {
 		int n = server_count_connections(w->how->server);
 
@@ -63,7 +63,7 @@ static void
 store_usage(const struct watch *w, size_t first, size_t last, enum sample_group group, double *user, double *system,
             int64_t *switches)
 {
-	struct usage usage = sampler_usage(&w->sampler, group, first, last);
+	struct usage usage = samples_usage(&w->samples, group, first, last);
 
 	*user = usage.user_s;
 	*system = usage.system_s;
@@ -77,29 +77,28 @@ watch_end(struct watch *w, double from, double to, struct result *out)
 	char *path = text_fmt("%s.samples.csv", w->how->raw);
 	struct why ignored;
 
-	sampler_take(&w->sampler);
-	if (!sampler_window(&w->sampler, from, to, &first, &last)) {
+	samples_take(&w->samples);
+	if (!samples_window(&w->samples, from, to, &first, &last)) {
 		/* Too short to look inside: all of it, logins included. */
 		first = 0;
-		last = w->sampler.n - 1;
+		last = w->samples.n - 1;
 	} else if (out->tps > 0) {
-		out->cpu_transactions =
-			llround(out->tps * (w->sampler.samples[last].at - w->sampler.samples[first].at));
+		out->cpu_transactions = llround(out->tps * (w->samples.all[last].at - w->samples.all[first].at));
 	}
 	store_usage(w, first, last, SAMPLE_POOLER, &out->pooler_user_s, &out->pooler_system_s, &out->pooler_switches);
 	store_usage(w, first, last, SAMPLE_SERVER, &out->server_user_s, &out->server_system_s, &out->server_switches);
 	store_usage(w, first, last, SAMPLE_PGBENCH, &out->pgbench_user_s, &out->pgbench_system_s,
 	            &out->pgbench_switches);
 	if (w->how->system->n_pids > 0) {
-		out->pooler_rss_avg_kb = (int64_t)sampler_mean_rss_kb(&w->sampler, SAMPLE_POOLER, first, last);
-		out->pooler_rss_peak_kb = (int64_t)sampler_peak_rss_kb(&w->sampler, SAMPLE_POOLER, first, last);
+		out->pooler_rss_avg_kb = (int64_t)samples_mean_rss_kb(&w->samples, SAMPLE_POOLER, first, last);
+		out->pooler_rss_peak_kb = (int64_t)samples_peak_rss_kb(&w->samples, SAMPLE_POOLER, first, last);
 	}
 	if (w->how->server->pids[0] > 0)
-		out->server_rss_peak_kb = (int64_t)sampler_peak_rss_kb(&w->sampler, SAMPLE_SERVER, first, last);
+		out->server_rss_peak_kb = (int64_t)samples_peak_rss_kb(&w->samples, SAMPLE_SERVER, first, last);
 	if (w->connections >= 0)
 		out->server_connections = w->connections;
-	(void)sampler_write(&w->sampler, path, &ignored);
-	sampler_fini(&w->sampler);
+	(void)samples_write(&w->samples, path, &ignored);
+	samples_fini(&w->samples);
 	free(path);
 }
 
@@ -128,7 +127,7 @@ run_pgbench(const struct pgbench_how *how, const struct pgbench_files *files, st
 	if (pid < 0)
 		return false;
 	if (watch != NULL)
-		sampler_watch(&watch->sampler, SAMPLE_PGBENCH, pid);
+		samples_watch(&watch->samples, SAMPLE_PGBENCH, pid);
 	rc = child_wait(pid, watch != NULL ? watch_tick : NULL, watch);
 	if (watch != NULL)
 		watch->end = child_now();

@@ -129,7 +129,7 @@ measure_idle(const struct measure_how *how, const char *conninfo, struct result 
 	bool ok;
 
 	watch_begin(&watch, how, 300 + how->cell->clients * 0.05);
-	out->pooler_rss_before_kb = sys->n_pids > 0 ? (int64_t)sampler_rss_kb(sys->pids, sys->n_pids) : RESULT_UNKNOWN;
+	out->pooler_rss_before_kb = sys->n_pids > 0 ? (int64_t)samples_rss_kb(sys->pids, sys->n_pids) : RESULT_UNKNOWN;
 	ok = crowd_start(&crowd, how, "idle", conninfo, how->cell->clients, 0, why) &&
 	     wait_ready(&crowd, &watch, &connecting, why);
 	from = child_now();
@@ -137,7 +137,7 @@ measure_idle(const struct measure_how *how, const char *conninfo, struct result 
 	to = child_now();
 	ok = ok && leave(&crowd, &watch, why);
 	if (ok && sys->n_pids > 0)
-		out->pooler_rss_after_kb = (int64_t)sampler_rss_kb(sys->pids, sys->n_pids);
+		out->pooler_rss_after_kb = (int64_t)samples_rss_kb(sys->pids, sys->n_pids);
 	out->connect_ms = ok ? connecting * 1000 : NAN;
 	out->duration_s = child_now() - watch.begin;
 	watch_end(&watch, from, to, out);
@@ -159,7 +159,7 @@ measure_storm(const struct measure_how *how, const char *conninfo, struct result
 	watch_begin(&watch, how, 200);
 	ok = crowd_start(&crowd, how, "storm", conninfo, how->cell->clients, 0, why);
 	if (ok) {
-		sampler_watch(&watch.sampler, SAMPLE_PGBENCH, crowd.pid);
+		samples_watch(&watch.samples, SAMPLE_PGBENCH, crowd.pid);
 		rc = child_wait(crowd.pid, watch_tick, &watch);
 		crowd.pid = 0;
 		ok = rc == -1 ? stopped(&watch, why)
@@ -220,7 +220,7 @@ measure_copy(const struct measure_how *how, const char *conninfo, struct result 
 	for (int i = 0; ok && i < n; i++) {
 		ok = crowd_start(&crowds[i], how, kind, conninfo, how->cell->copy_mb, i, why);
 		if (ok)
-			sampler_watch(&watch.sampler, SAMPLE_PGBENCH, crowds[i].pid);
+			samples_watch(&watch.samples, SAMPLE_PGBENCH, crowds[i].pid);
 	}
 	ok = ok && wait_copiers(crowds, n, &watch, &seconds, &bytes, why);
 	if (ok && seconds > 0) {

@@ -4,11 +4,11 @@
 #define PGWEIR_BENCH_MEASURE_PARTS_H
 
 #include "measure.h"
-#include "sampler.h"
+#include "samples.h"
 
 struct watch {
 	const struct measure_how *how;
-	struct sampler sampler;
+	struct samples samples;
 	double begin, end; /* child_now(); the end is set by whoever waits */
 	double limit;      /* when the run has to be over */
 	double next_count;

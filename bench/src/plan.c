@@ -172,6 +172,7 @@ set_numbers(struct cell *cell, const struct suite_line *line, const struct plan_
 	cell->rate = changes->rate > 0 ? changes->rate : line->rate;
 	cell->copy_mb = changes->copy_mb > 0 ? changes->copy_mb : line->copy_mb > 0 ? line->copy_mb : 1024;
 	cell->data = line->data;
+	cell->hosts = changes->hosts == HOSTS_ALL ? HOSTS_ALL : line->hosts;
 }
 
 static bool

@@ -20,6 +20,7 @@ struct plan_changes {
 	int runs;
 	int discard; /* -1: not */
 	double rate;
+	enum suite_hosts hosts;
 	const struct text_list *datadirs; /* each one a setup of its own */
 	const char *server;               /* the topology is "server", of a conninfo that was given */
 };
@@ -40,6 +41,7 @@ struct cell {
 	int scale, clients, threads, seconds, transactions, copy_mb;
 	double rate;
 	enum suite_data data;
+	enum suite_hosts hosts;
 	int run; /* from 1 */
 	bool discarded;
 };

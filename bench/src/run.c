@@ -111,6 +111,7 @@ static bool
 add_suite(struct run *r, const struct suite *suite, struct why *why)
 {
 	const struct options *o = r->stage.options;
+	struct plan_changes changes = o->changes;
 	struct system_spec *specs;
 	size_t n, first = r->plan.n_cells;
 	bool ok;
@@ -119,7 +120,8 @@ add_suite(struct run *r, const struct suite *suite, struct why *why)
 		free(specs);
 		return false;
 	}
-	ok = plan_add(&r->plan, suite, o->quick, &o->changes, n, host_n_cpus(), why);
+	changes.datadirs = &o->datadirs;
+	ok = plan_add(&r->plan, suite, o->quick, &changes, n, host_n_cpus(), why);
 	for (size_t i = first; ok && i < r->plan.n_cells; i++)
 		r->plan.cells[i].system = stage_add_system(&r->stage, &specs[r->plan.cells[i].system]);
 	free(specs);
@@ -229,6 +231,7 @@ measure_cell(struct run *r, const struct cell *cell, struct server *server, stru
 	bool ok;
 
 	/* A fresh process for each run, so that all begin with the same memory. */
+	how.hosts = cell->hosts == HOSTS_ALL && !cell->workload->writes ? server->hosts : server->host;
 	if (!system_start(&system, &it->spec, it->program, &how, server, cell->clients + 50, why))
 		return false;
 	if (!it->noted)
@@ -348,6 +351,13 @@ fail(const struct why *why)
 	return child_stop_asked() != 0 ? 128 + child_stop_asked() : 1;
 }
 
+/* One that was given on the command line is looked for before anything is written. */
+static bool
+reach_server(struct run *r, struct why *why)
+{
+	return r->stage.options->changes.server == NULL || stage_server(&r->stage, &r->plan, 0, why) != NULL;
+}
+
 int
 run_main(const struct options *options, int argc, char **argv)
 {
@@ -356,7 +366,8 @@ run_main(const struct options *options, int argc, char **argv)
 	int rc;
 
 	child_begin();
-	if (stage_init(&r.stage, options, &why) && make_plan(&r, &why) && open_folder(&r, options, argc, argv, &why) &&
+	if (stage_init(&r.stage, options, &why) && make_plan(&r, &why) && reach_server(&r, &why) &&
+	    open_folder(&r, options, argc, argv, &why) &&
 	    environment_note(&r.stage, &r.plan, argc, argv, options->resume != NULL, &why)) {
 		bool complete;
 

@@ -134,7 +134,8 @@ begins_system(const char *text)
 {
 	size_t len = strcspn(text, ":,=");
 
-	return find_kind(text, len) < N_KINDS || (text[len] == '=' && strchr(text + len + 1, '=') != NULL);
+	return find_kind(text, len) < N_KINDS ||
+	       (text[len] == '=' && is_name(text, len) && strchr(text + len + 1, '=') != NULL);
 }
 
 static bool

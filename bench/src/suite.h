@@ -9,6 +9,8 @@
 
 enum suite_data { DATA_KEPT, DATA_AFRESH }; /* AFRESH: loaded anew before each run */
 
+enum suite_hosts { HOSTS_PRIMARY, HOSTS_ALL }; /* where poolers send what only reads, if there are standbys */
+
 /* Every combination of a line's lists is a cell. */
 struct suite_line {
 	const char *workloads;
@@ -21,6 +23,7 @@ struct suite_line {
 	int runs;         /* in all; the first `discard` of them do not count */
 	int discard;
 	enum suite_data data;
+	enum suite_hosts hosts;
 	double rate; /* open loop, transactions per second; 0: as fast as it goes */
 	int copy_mb; /* copy-in, copy-out: MiB of each client */
 };

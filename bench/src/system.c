@@ -198,7 +198,7 @@ system_start(struct system *sys, const struct system_spec *spec, const char *pro
 	                        .max_clients = max_clients,
 	                        .cert = how->cert,
 	                        .key = how->key,
-	                        .server_hosts = server->hosts,
+	                        .server_hosts = how->hosts,
 	                        .server_port = server->port,
 	                        .database = server->database,
 	                        .user = server->user,

@@ -11,9 +11,10 @@
 
 /* What is the same for all systems of a run. */
 struct system_how {
-	const char *scratch; /* folder that the servers' user owns */
-	const char *out;     /* folder of results: configurations and logs are kept there */
-	const char *cert, *key;
+	const char *scratch;    /* folder that the servers' user owns */
+	const char *out;        /* folder of results: configurations and logs are kept there */
+	const char *cert, *key; /* NULL: clients come without TLS */
+	const char *hosts;      /* of the server, that a pooler is to use, with commas */
 };
 
 struct system {

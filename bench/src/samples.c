@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "sampler.h"
+#include "samples.h"
 
 #include "child.h"
 
@@ -178,23 +178,23 @@ add_server(struct sample *sample, pid_t postmaster, uint64_t *max_shared_kb)
 }
 
 static struct sample *
-new_sample(struct sampler *s)
+new_sample(struct samples *s)
 {
 	if (s->n == s->cap) {
 		size_t cap = s->cap == 0 ? 256 : s->cap * 2;
-		struct sample *grown = realloc(s->samples, cap * sizeof(*grown));
+		struct sample *grown = realloc(s->all, cap * sizeof(*grown));
 
 		if (grown == NULL)
 			return NULL;
-		s->samples = grown;
+		s->all = grown;
 		s->cap = cap;
 	}
-	memset(&s->samples[s->n], 0, sizeof(s->samples[0]));
-	return &s->samples[s->n++];
+	memset(&s->all[s->n], 0, sizeof(s->all[0]));
+	return &s->all[s->n++];
 }
 
 void
-sampler_take(struct sampler *s)
+samples_take(struct samples *s)
 {
 	struct sample *sample = new_sample(s);
 	uint64_t shared = 0;
@@ -220,34 +220,34 @@ sampler_take(struct sampler *s)
 }
 
 void
-sampler_tick(struct sampler *s)
+samples_tick(struct samples *s)
 {
 	if (child_now() >= s->next)
-		sampler_take(s);
+		samples_take(s);
 }
 
 void
-sampler_init(struct sampler *s)
+samples_init(struct samples *s)
 {
 	memset(s, 0, sizeof(*s));
 }
 
 void
-sampler_fini(struct sampler *s)
+samples_fini(struct samples *s)
 {
-	free(s->samples);
-	sampler_init(s);
+	free(s->all);
+	samples_init(s);
 }
 
 void
-sampler_watch(struct sampler *s, enum sample_group group, pid_t pid)
+samples_watch(struct samples *s, enum sample_group group, pid_t pid)
 {
 	if (pid > 0 && s->groups[group].n < (int)(sizeof(s->groups[group].pids) / sizeof(pid_t)))
 		s->groups[group].pids[s->groups[group].n++] = pid;
 }
 
 void
-sampler_unwatch(struct sampler *s, enum sample_group group)
+samples_unwatch(struct samples *s, enum sample_group group)
 {
 	s->groups[group].n = 0;
 }
@@ -255,13 +255,13 @@ sampler_unwatch(struct sampler *s, enum sample_group group)
 /* ---- what comes of it ---- */
 
 bool
-sampler_window(const struct sampler *s, double from, double to, size_t *first, size_t *last)
+samples_window(const struct samples *s, double from, double to, size_t *first, size_t *last)
 {
 	size_t i = 0, j = s->n;
 
-	while (i < s->n && s->samples[i].at < from)
+	while (i < s->n && s->all[i].at < from)
 		i++;
-	while (j > 0 && s->samples[j - 1].at > to)
+	while (j > 0 && s->all[j - 1].at > to)
 		j--;
 	*first = i;
 	*last = j > 0 ? j - 1 : 0;
@@ -275,13 +275,13 @@ grown_by(uint64_t before, uint64_t after)
 }
 
 struct usage
-sampler_usage(const struct sampler *s, enum sample_group group, size_t first, size_t last)
+samples_usage(const struct samples *s, enum sample_group group, size_t first, size_t last)
 {
-	const struct sample *a = &s->samples[first], *b = &s->samples[last];
+	const struct sample *a = &s->all[first], *b = &s->all[last];
 	struct usage usage = {NAN, NAN, -1};
 	double cpu, user, system;
 
-	if (s->samples[first].of[group].n_processes == 0)
+	if (s->all[first].of[group].n_processes == 0)
 		return usage;
 	cpu = (double)grown_by(a->of[group].cpu_ns, b->of[group].cpu_ns) / 1e9;
 	user = (double)grown_by(a->of[group].user_ticks, b->of[group].user_ticks);
@@ -295,28 +295,28 @@ sampler_usage(const struct sampler *s, enum sample_group group, size_t first, si
 }
 
 uint64_t
-sampler_peak_rss_kb(const struct sampler *s, enum sample_group group, size_t first, size_t last)
+samples_peak_rss_kb(const struct samples *s, enum sample_group group, size_t first, size_t last)
 {
 	uint64_t peak = 0;
 
 	for (size_t i = first; i <= last && i < s->n; i++)
-		if (s->samples[i].of[group].rss_kb > peak)
-			peak = s->samples[i].of[group].rss_kb;
+		if (s->all[i].of[group].rss_kb > peak)
+			peak = s->all[i].of[group].rss_kb;
 	return peak;
 }
 
 uint64_t
-sampler_mean_rss_kb(const struct sampler *s, enum sample_group group, size_t first, size_t last)
+samples_mean_rss_kb(const struct samples *s, enum sample_group group, size_t first, size_t last)
 {
 	uint64_t sum = 0;
 
 	for (size_t i = first; i <= last && i < s->n; i++)
-		sum += s->samples[i].of[group].rss_kb;
+		sum += s->all[i].of[group].rss_kb;
 	return last >= first ? sum / (last - first + 1) : 0;
 }
 
 uint64_t
-sampler_rss_kb(const pid_t *pids, int n)
+samples_rss_kb(const pid_t *pids, int n)
 {
 	uint64_t sum = 0;
 
@@ -330,7 +330,7 @@ sampler_rss_kb(const pid_t *pids, int n)
 }
 
 bool
-sampler_write(const struct sampler *s, const char *path, struct why *why)
+samples_write(const struct samples *s, const char *path, struct why *why)
 {
 	FILE *f = fopen(path, "we");
 
@@ -340,9 +340,9 @@ sampler_write(const struct sampler *s, const char *path, struct why *why)
 	      "rss_kb\n",
 	      f);
 	for (size_t i = 0; i < s->n; i++) {
-		const struct sample *x = &s->samples[i];
+		const struct sample *x = &s->all[i];
 
-		fprintf(f, "%.3f,%.6f,%llu,%.6f,%llu,%d,%.6f,%llu\n", x->at - s->samples[0].at,
+		fprintf(f, "%.3f,%.6f,%llu,%.6f,%llu,%d,%.6f,%llu\n", x->at - s->all[0].at,
 		        (double)x->of[SAMPLE_POOLER].cpu_ns / 1e9, (unsigned long long)x->of[SAMPLE_POOLER].rss_kb,
 		        (double)x->of[SAMPLE_SERVER].cpu_ns / 1e9, (unsigned long long)x->of[SAMPLE_SERVER].rss_kb,
 		        x->of[SAMPLE_SERVER].n_processes, (double)x->of[SAMPLE_PGBENCH].cpu_ns / 1e9,

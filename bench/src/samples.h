@@ -4,8 +4,8 @@
  * and of pgbench. Samples are taken every 100 ms, or less often where looking at a thousand processes would weigh on the
  * run: it takes at most about 3 % of one CPU.
  */
-#ifndef PGWEIR_BENCH_SAMPLER_H
-#define PGWEIR_BENCH_SAMPLER_H
+#ifndef PGWEIR_BENCH_SAMPLES_H
+#define PGWEIR_BENCH_SAMPLES_H
 
 #include "text.h"
 
@@ -29,24 +29,24 @@ struct sample {
 	} of[SAMPLE_N_GROUPS];
 };
 
-struct sampler {
+struct samples {
 	struct {
 		pid_t pids[32];
 		int n;
 	} groups[SAMPLE_N_GROUPS];
-	struct sample *samples;
+	struct sample *all;
 	size_t n, cap;
 	double next;
 };
 
-void sampler_init(struct sampler *s);
-void sampler_fini(struct sampler *s);
+void samples_init(struct samples *s);
+void samples_fini(struct samples *s);
 /* Of SAMPLE_SERVER, its children count, too: also those that come and go. */
-void sampler_watch(struct sampler *s, enum sample_group group, pid_t pid);
-void sampler_unwatch(struct sampler *s, enum sample_group group);
+void samples_watch(struct samples *s, enum sample_group group, pid_t pid);
+void samples_unwatch(struct samples *s, enum sample_group group);
 /* Takes a sample if it is time. */
-void sampler_tick(struct sampler *s);
-void sampler_take(struct sampler *s); /* now */
+void samples_tick(struct samples *s);
+void samples_take(struct samples *s); /* now */
 
 /* What was used between two samples. */
 struct usage {
@@ -55,13 +55,13 @@ struct usage {
 };
 
 /* The first sample at or after `from`, and the last one up to `to`. False: not two different ones. */
-bool sampler_window(const struct sampler *s, double from, double to, size_t *first, size_t *last);
-struct usage sampler_usage(const struct sampler *s, enum sample_group group, size_t first, size_t last);
-uint64_t sampler_peak_rss_kb(const struct sampler *s, enum sample_group group, size_t first, size_t last);
-uint64_t sampler_mean_rss_kb(const struct sampler *s, enum sample_group group, size_t first, size_t last);
-uint64_t sampler_rss_kb(const pid_t *pids, int n); /* now */
+bool samples_window(const struct samples *s, double from, double to, size_t *first, size_t *last);
+struct usage samples_usage(const struct samples *s, enum sample_group group, size_t first, size_t last);
+uint64_t samples_peak_rss_kb(const struct samples *s, enum sample_group group, size_t first, size_t last);
+uint64_t samples_mean_rss_kb(const struct samples *s, enum sample_group group, size_t first, size_t last);
+uint64_t samples_rss_kb(const pid_t *pids, int n); /* now */
 
 /* A line for each sample: seconds since the first, then CPU seconds and KiB of each group. */
-bool sampler_write(const struct sampler *s, const char *path, struct why *why);
+bool samples_write(const struct samples *s, const char *path, struct why *why);
 
 #endif

@@ -78,6 +78,14 @@ stream_is_blocked(const struct stream *s)
 	return s->out.len > 0;
 }
 
+/* An idle connection holds no buffer. */
+static inline void
+stream_trim(struct stream *s)
+{
+	if (s->out.cap > 0 && s->out.len == 0)
+		buf_fini(&s->out);
+}
+
 void stream_pause(struct stream *s);
 void stream_resume(struct stream *s); /* what was kept is offered, and reading goes on, from the loop */
 /* Offers what was kept at once, inside this call, without receiving. Not from inside `bytes`. */

@@ -126,6 +126,8 @@ session_enter(struct session *s, enum session_state next)
 		return;
 	}
 	set_timer(s, next);
+	if (next == SESSION_IDLE)
+		stream_trim(&s->stream);
 	if (waits_in_queue(next) && !s->is_queued) {
 		s->wait_since_us = clock_cached_us();
 		pool_wait(s->pool, s);

@@ -189,6 +189,13 @@ check-pg: need-check all $(PG_BIN)
 check-wire: need-check all $(WIRE_BIN)
 	@$(RUN) $(WIRE_BIN)
 
+# The same against other servers: PG_BINDIRS names the folders of their initdb and postgres.
+PG_BINDIRS =
+.PHONY: check-wire-servers
+check-wire-servers: need-check all $(WIRE_BIN)
+	@[ -n '$(PG_BINDIRS)' ] || { echo "which servers? PG_BINDIRS='/usr/lib/postgresql/14/bin ...'" >&2; exit 1; }
+	@for dir in $(PG_BINDIRS); do "$$dir/postgres" --version && PG_BINDIR="$$dir" $(RUN) $(WIRE_BIN) || exit 1; done
+
 # DRIVERS='psycopg3 pgjdbc' runs only those.
 DRIVERS =
 .PHONY: check-drivers

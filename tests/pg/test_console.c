@@ -223,13 +223,13 @@ START_TEST(drivers_can_connect)
 	query_ok(console, "SET client_encoding TO 'UTF8'");
 	query_ok(console, "SET extra_float_digits = 2");
 	query_ok(console, "SET datestyle TO 'ISO'");
-	ck_assert_msg(proc_run(&out, "%s/psql -X -h %s -p %d -U pgbouncer -d pgbouncer -c 'show pools'",
-	                       proc_pg_bindir(), d->dir, d->port) == 0,
+	ck_assert_msg(proc_run(&out, "%s -X -h %s -p %d -U pgbouncer -d pgbouncer -c 'show pools'",
+	                       proc_pg_program("psql"), d->dir, d->port) == 0,
 	              "%s", out);
 	query_assert_message(out, "cl_waiting");
 	if (daemon_is_pgweir()) {
-		ck_assert_msg(proc_run(&out, "%s/psql -X -h %s -p %d -U pgbouncer -d pgweir -c 'show pools'",
-		                       proc_pg_bindir(), d->dir, d->port) == 0,
+		ck_assert_msg(proc_run(&out, "%s -X -h %s -p %d -U pgbouncer -d pgweir -c 'show pools'",
+		                       proc_pg_program("psql"), d->dir, d->port) == 0,
 		              "%s", out);
 		query_assert_message(out, "cl_waiting");
 	}

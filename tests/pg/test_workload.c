@@ -15,7 +15,7 @@ start(void)
 static char *
 tool(const struct daemon *d, const char *program, const char *arguments)
 {
-	return proc_fmt("%s/%s -h 127.0.0.1 -p %d -U app %s", proc_pg_bindir(), program, d->port, arguments);
+	return proc_fmt("%s -h 127.0.0.1 -p %d -U app %s", proc_pg_program(program), d->port, arguments);
 }
 
 static char *
@@ -99,9 +99,9 @@ START_TEST(dump_and_restore)
 	PQfinish(direct);
 	/* pg_dump prepares statements by SQL and leaves them: through the daemon one dump is enough. */
 	must_run(proc_fmt(
-		"cd %s && for db in app other; do %s/pg_dump -h %s -p %d -U app $db | "
+		"cd %s && for db in app other; do %s -h %s -p %d -U app $db | "
 		"sed '/^.restrict\\|^.unrestrict/d' > $db.sql; done && test -s app.sql && cmp app.sql other.sql",
-		proc_tmpdir(), proc_pg_bindir(), pg->dir, pg->port));
+		proc_tmpdir(), proc_pg_program("pg_dump"), pg->dir, pg->port));
 	daemon_stop(d);
 }
 END_TEST

@@ -353,6 +353,14 @@ proc_pg_bindir(void)
 	return world.pg_bindir;
 }
 
+const char *
+proc_pg_program(const char *name)
+{
+	char *path = proc_fmt("%s/%s", world.pg_bindir, name);
+
+	return access(path, X_OK) == 0 ? path : name;
+}
+
 /* ---- child processes ---- */
 
 pid_t

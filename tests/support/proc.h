@@ -27,7 +27,9 @@ _Noreturn void proc_die(const char *fmt, ...) __attribute__((format(printf, 1, 2
 
 const char *proc_tmpdir(void);      /* a short path: a Unix socket fits below it */
 const char *proc_daemon_path(void); /* the binary under test: $PGWEIR or ./pgweir */
-const char *proc_pg_bindir(void);   /* initdb, postgres, psql, pgbench ... */
+const char *proc_pg_bindir(void);   /* initdb, postgres */
+/* A client program: there, or where the shell finds it, since some packages have only the server. */
+const char *proc_pg_program(const char *name);
 
 char *proc_fmt(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* malloc'd; leaks are fine in tests */
 char *proc_read_file(const char *path);                                     /* malloc'd; "" when there is none */

@@ -30,16 +30,26 @@ size_t settings_n(const struct settings *s);
 const char *settings_name(const struct settings *s, size_t i);
 const char *settings_value(const struct settings *s, size_t i);
 const char *settings_get(const struct settings *s, const char *name); /* NULL: not in the set */
+/* standard_conforming_strings, which is asked for with each statement. */
+enum settings_strings { STRINGS_UNSET, STRINGS_STANDARD, STRINGS_ESCAPED };
+enum settings_strings settings_strings(const struct settings *s);
+
+enum settings_apply {
+	SETTINGS_TRY,    /* an error leaves things as they were */
+	SETTINGS_OR_END, /* an error ends the connection, so that nothing that is sent behind is executed without them */
+};
 
 /*
  * Appends the extended-protocol messages (Parse, Bind, Execute ... and Sync) that make a backend labelled `from` carry
  * `to`: set_config() for what differs, NULL (the login default) for what is not in `to`. Right under any client_encoding,
- * search_path and standard_conforming_strings. Answers the number of messages in front of the Sync; 0: nothing differs,
- * nothing is appended.
+ * search_path and standard_conforming_strings; the encoding comes first, a role is given up first and taken last, and so
+ * are time limits. Answers the number of messages in front of the Sync; 0: nothing differs, nothing is appended (or
+ * b->failed).
  */
-size_t settings_build_apply(struct buf *b, const struct settings *from, const struct settings *to);
+size_t settings_build_apply(struct buf *b, const struct settings *from, const struct settings *to,
+                            enum settings_apply how);
 
-/* The name that the i-th of those set_config() calls sets; NULL: there are fewer. */
+/* With SETTINGS_TRY: the name that the i-th of those set_config() calls sets; NULL: there are fewer. */
 const char *settings_applied_name(const struct settings *from, const struct settings *to, size_t i);
 
 #endif

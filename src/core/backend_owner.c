@@ -49,7 +49,8 @@ backend_apply_settings(struct backend *b, struct settings *to, enum backend_chor
 
 	backend_forget_error(b);
 	buf_init(&out);
-	n_messages = settings_build_apply(&out, b->label, to);
+	n_messages = settings_build_apply(&out, b->label, to,
+	                                  chore == CHORE_VALIDATE ? SETTINGS_TRY : SETTINGS_OR_END);
 	ok = !out.failed;
 	/* the types of the messages don't matter to the queue, only that they are extended ones */
 	for (size_t i = 0; i < n_messages && ok; i++)

@@ -158,6 +158,20 @@ got_error(struct backend *b, const uint8_t *body, size_t n, bool hidden)
 		prepared_plan_failed(b);
 }
 
+/*
+ * The server ends the connection in a hidden unit. Settings that can't be applied end it on purpose (SETTINGS_OR_END), so
+ * that nothing that was sent behind them runs without them; else its words are for the client.
+ */
+static enum replyq_fate
+got_last_words(struct backend *b)
+{
+	if (b->chore != CHORE_APPLY || b->applying == NULL || strncmp(b->said->sqlstate, "57P", 3) == 0)
+		return REPLYQ_FORWARD;
+	b->retire = true;
+	session_settings_failed(b->session);
+	return REPLYQ_HIDE;
+}
+
 static void
 got_notice(struct backend *b, const uint8_t *body, size_t n)
 {
@@ -234,6 +248,8 @@ got_message(struct backend *b, const struct frame *f, const uint8_t *p, struct b
 		break;
 	case BE_ERROR:
 		got_error(b, body, n, fate == REPLYQ_HIDE);
+		if (fate == REPLYQ_HIDE && b->said_fatal && b->session != NULL)
+			fate = got_last_words(b);
 		break;
 	case BE_NOTICE:
 		got_notice(b, body, n);

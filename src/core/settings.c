@@ -18,6 +18,7 @@ struct settings {
 	UT_hash_handle hh;
 	size_t n;
 	size_t key_len;
+	enum settings_strings strings;
 	char *key; /* name\0value\0 ... sorted by name */
 	struct pair pairs[];
 };
@@ -43,6 +44,8 @@ settings_new(const struct pair *pairs, size_t n, size_t key_len)
 		at = stpcpy(at, pairs[i].name) + 1;
 		s->pairs[i].value = at;
 		at = stpcpy(at, pairs[i].value) + 1;
+		if (strcasecmp(pairs[i].name, "standard_conforming_strings") == 0)
+			s->strings = strcmp(pairs[i].value, "off") == 0 ? STRINGS_ESCAPED : STRINGS_STANDARD;
 	}
 	return s;
 }
@@ -164,6 +167,12 @@ settings_value(const struct settings *s, size_t i)
 	return s->pairs[i].value;
 }
 
+enum settings_strings
+settings_strings(const struct settings *s)
+{
+	return s->strings;
+}
+
 const char *
 settings_get(const struct settings *s, const char *name)
 {
@@ -173,55 +182,145 @@ settings_get(const struct settings *s, const char *name)
 	return NULL;
 }
 
-static bool
-differs(const struct settings *from, const struct pair *wanted)
-{
-	const char *has = settings_get(from, wanted->name);
+/*
+ * Set last, in this order, and undone first in the other one: what went before decides who may set the rest, and how long
+ * that may take.
+ */
+static const char *const last[] = {"session_authorization", "role", "statement_timeout", "transaction_timeout"};
+#define N_LAST (sizeof(last) / sizeof(last[0]))
 
-	return has == NULL || strcmp(has, wanted->value) != 0;
+/* Values are bytes in the session's encoding: it is set before them. */
+#define FIRST "client_encoding"
+
+static bool
+is_ordinary(const char *name)
+{
+	for (size_t i = 0; i < N_LAST; i++)
+		if (strcasecmp(name, last[i]) == 0)
+			return false;
+	return strcasecmp(name, FIRST) != 0;
 }
 
-/* What is to be set, in order: first what goes back to the login default (value NULL), then what differs. */
 static bool
-change_at(const struct settings *from, const struct settings *to, size_t i, struct pair *out)
+is_equal(const char *a, const char *b)
 {
-	for (size_t k = 0; k < from->n; k++)
-		if (settings_get(to, from->pairs[k].name) == NULL && i-- == 0) {
-			*out = (struct pair){from->pairs[k].name, NULL};
-			return true;
-		}
-	for (size_t k = 0; k < to->n; k++)
-		if (differs(from, &to->pairs[k]) && i-- == 0) {
-			*out = to->pairs[k];
-			return true;
-		}
-	return false;
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+/* A role must make way for anything else; a time limit that stays may, unless it could hit what is done here. */
+static bool
+must_undo(const struct settings *from, const struct settings *to, const char *name)
+{
+	const char *had = settings_get(from, name);
+
+	if (had == NULL)
+		return false;
+	if (!is_equal(had, settings_get(to, name)) || strstr(name, "timeout") == NULL)
+		return true;
+	return strstr(had, "ms") != NULL;
+}
+
+struct plan {
+	size_t n;
+	struct pair pairs[];
+};
+
+static void
+add(struct plan *p, const char *name, const char *value)
+{
+	p->pairs[p->n++] = (struct pair){name, value};
+}
+
+/* Both are sorted by name. What goes back to the login default has the value NULL. */
+static void
+add_ordinary(struct plan *p, const struct settings *from, const struct settings *to)
+{
+	for (size_t i = 0, k = 0; i < from->n || k < to->n;) {
+		const struct pair *had = i < from->n ? &from->pairs[i] : NULL,
+				  *wanted = k < to->n ? &to->pairs[k] : NULL;
+		int order = had == NULL ? 1 : wanted == NULL ? -1 : strcasecmp(had->name, wanted->name);
+
+		i += order <= 0;
+		k += order >= 0;
+		if (order < 0 && is_ordinary(had->name))
+			add(p, had->name, NULL);
+		else if (order > 0 && is_ordinary(wanted->name))
+			add(p, wanted->name, wanted->value);
+		else if (order == 0 && is_ordinary(wanted->name) && strcmp(had->value, wanted->value) != 0)
+			add(p, wanted->name, wanted->value);
+	}
+}
+
+/* What is to be set, in order; NULL: no memory. */
+static struct plan *
+make_plan(const struct settings *from, const struct settings *to)
+{
+	struct plan *p = malloc(sizeof(*p) + (from->n + to->n + N_LAST) * sizeof(p->pairs[0]));
+	const char *wanted = settings_get(to, FIRST);
+	bool differs;
+
+	if (p == NULL)
+		return NULL;
+	p->n = 0;
+	if (!is_equal(settings_get(from, FIRST), wanted))
+		add(p, FIRST, wanted);
+	add_ordinary(p, from, to);
+	differs = p->n > 0;
+	for (size_t i = 0; i < N_LAST && !differs; i++)
+		differs = !is_equal(settings_get(from, last[i]), settings_get(to, last[i]));
+	if (!differs)
+		return p;
+	p->n = 0;
+	for (size_t i = N_LAST; i-- > 0;)
+		if (must_undo(from, to, last[i]))
+			add(p, last[i], NULL);
+	if (!is_equal(settings_get(from, FIRST), wanted))
+		add(p, FIRST, wanted);
+	add_ordinary(p, from, to);
+	for (size_t i = 0; i < N_LAST; i++) {
+		wanted = settings_get(to, last[i]);
+		if (wanted != NULL && (must_undo(from, to, last[i]) || !is_equal(settings_get(from, last[i]), wanted)))
+			add(p, last[i], wanted);
+	}
+	return p;
+}
+
+/* One set_config(); is_local as text. */
+static void
+build_set(struct buf *b, const char *name, const char *value, const char *is_local)
+{
+	const char *values[3] = {name, value, is_local};
+
+	build_bind_text(b, "", "", values, 3);
+	build_execute(b, "");
 }
 
 size_t
-settings_build_apply(struct buf *b, const struct settings *from, const struct settings *to)
+settings_build_apply(struct buf *b, const struct settings *from, const struct settings *to, enum settings_apply how)
 {
-	struct pair change;
-	size_t n = 0;
+	struct plan *p = make_plan(from, to);
+	size_t n = p ? p->n : 0;
 
-	for (; change_at(from, to, n, &change); n++) {
-		const char *values[2] = {change.name, change.value};
-
-		if (n == 0)
-			build_parse(b, "", "SELECT pg_catalog.set_config($1, $2, false)");
-		build_bind_text(b, "", "", values, 2);
-		build_execute(b, "");
+	if (p == NULL)
+		b->failed = true;
+	if (n > 0) {
+		build_parse(b, "", "SELECT pg_catalog.set_config($1, $2, $3)");
+		if (how == SETTINGS_OR_END)
+			build_set(b, "exit_on_error", "on", "t");
+		for (size_t i = 0; i < n; i++)
+			build_set(b, p->pairs[i].name, p->pairs[i].value, "f");
+		build_sync(b);
 	}
-	if (n == 0)
-		return 0;
-	build_sync(b);
-	return 1 + 2 * n;
+	free(p);
+	return n == 0 ? 0 : 1 + 2 * (n + (how == SETTINGS_OR_END));
 }
 
 const char *
 settings_applied_name(const struct settings *from, const struct settings *to, size_t i)
 {
-	struct pair change;
+	struct plan *p = make_plan(from, to);
+	const char *name = p != NULL && i < p->n ? p->pairs[i].name : NULL;
 
-	return change_at(from, to, i, &change) ? change.name : NULL;
+	free(p);
+	return name;
 }

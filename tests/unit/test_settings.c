@@ -100,10 +100,10 @@ START_TEST(apply)
 	struct buf out;
 
 	buf_init(&out);
-	ck_assert_uint_eq(settings_build_apply(&out, from, from), 0);
+	ck_assert_uint_eq(settings_build_apply(&out, from, from, SETTINGS_OR_END), 0);
 	ck_assert_uint_eq(out.len, 0);
 	/* one Parse, and Bind and Execute for a, c and d */
-	ck_assert_uint_eq(settings_build_apply(&out, from, to), 7);
+	ck_assert_uint_eq(settings_build_apply(&out, from, to, SETTINGS_TRY), 7);
 	ck_assert_int_eq(((const char *)buf_head(&out))[0], 'P');
 	ck_assert_int_eq(((const char *)buf_head(&out))[out.len - 5], 'S');
 	ck_assert_str_eq(settings_applied_name(from, to, 0), "a");
@@ -116,4 +116,99 @@ START_TEST(apply)
 }
 END_TEST
 
-UNIT_MAIN("settings", equal_sets_are_one, names_and_values_are_kept_apart, names_compare_without_case, without, apply)
+/* "name name": what is set, in order. */
+static void
+check_order(const struct settings *from, const struct settings *to, const char *want)
+{
+	char got[512] = "";
+	const char *name;
+
+	for (size_t i = 0; (name = settings_applied_name(from, to, i)) != NULL; i++) {
+		if (i > 0)
+			strcat(got, " "); /* lint: sized for it */
+		strcat(got, name);        /* lint: sized for it */
+	}
+	ck_assert_str_eq(got, want);
+}
+
+/* Names and values of the set_config() calls in a run of messages: "name=value name". */
+static void
+check_calls(const struct buf *b, const char *want)
+{
+	const uint8_t *p = buf_head(b), *end = p + b->len;
+	char got[512] = "";
+
+	while (p < end) {
+		uint32_t n = (uint32_t)p[1] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 8 | p[4];
+		const uint8_t *at = p + 5 + 2 + 2 + 2; /* portal, statement, formats, count */
+
+		for (int i = 0; *p == 'B' && i < 2; i++) {
+			int32_t len =
+				(int32_t)((uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]);
+
+			at += 4;
+			if (len < 0)
+				continue;
+			strcat(got, i == 0 ? got[0] ? " " : "" : "="); /* lint: sized for it */
+			strncat(got, (const char *)at, (size_t)len);
+			at += len;
+		}
+		p += 1 + n;
+	}
+	ck_assert_str_eq(got, want);
+}
+
+START_TEST(roles_and_time_limits_are_undone_first_and_set_last)
+{
+	struct settings *plain = with(settings_empty(), "work_mem", "1MB");
+	struct settings *roles = with(with(with(settings_empty(), "session_authorization", "a"), "role", "b"),
+	                              "statement_timeout", "1s");
+	struct settings *other = with(with(settings_empty(), "Role", "c"), "client_encoding", "LATIN1");
+	struct settings *same = with(settings_ref(roles), "a", "1");
+	struct settings *brief = with(settings_ref(roles), "statement_timeout", "10ms");
+	struct settings *brief_a = with(settings_ref(brief), "a", "1");
+
+	check_order(plain, roles, "work_mem session_authorization role statement_timeout");
+	check_order(roles, plain, "statement_timeout role session_authorization work_mem");
+	check_order(roles, other, "statement_timeout role session_authorization client_encoding role");
+	check_order(other, plain, "role client_encoding work_mem");
+	/* who may set `a` is not known: not with that role */
+	check_order(roles, same, "role session_authorization a session_authorization role");
+	check_order(same, roles, "role session_authorization a session_authorization role");
+	/* and not within a moment */
+	check_order(brief, brief_a,
+	            "statement_timeout role session_authorization a session_authorization role statement_timeout");
+	check_order(roles, brief,
+	            "statement_timeout role session_authorization session_authorization role "
+	            "statement_timeout");
+	check_order(roles, roles, "");
+	settings_unref(&plain);
+	settings_unref(&roles);
+	settings_unref(&other);
+	settings_unref(&same);
+	settings_unref(&brief);
+	settings_unref(&brief_a);
+}
+END_TEST
+
+/* Nobody's statement must run behind settings that could not be applied. */
+START_TEST(an_error_can_be_made_to_end_the_connection)
+{
+	struct settings *from = with(with(settings_empty(), "a", "1"), "b", "2"),
+			*to = with(settings_empty(), "b", "3");
+	struct buf out;
+
+	buf_init(&out);
+	ck_assert_uint_eq(settings_build_apply(&out, from, to, SETTINGS_OR_END), 7);
+	check_calls(&out, "exit_on_error=on a b=3");
+	buf_fini(&out);
+	ck_assert_uint_eq(settings_build_apply(&out, from, to, SETTINGS_TRY), 5);
+	check_calls(&out, "a b=3");
+	buf_fini(&out);
+	settings_unref(&from);
+	settings_unref(&to);
+}
+END_TEST
+
+UNIT_MAIN("settings", equal_sets_are_one, names_and_values_are_kept_apart, names_compare_without_case, without, apply,
+          roles_and_time_limits_are_undone_first_and_set_last, an_error_can_be_made_to_end_the_connection)

@@ -68,11 +68,13 @@ bool state_is_kept(const struct session *s);
 /* Its texts are to be suspected: for that, or because in session pooling, too, RESET must find the startup settings. */
 bool state_looks_at_texts(const struct session *s);
 
+/* What a text of this session is suspected of. */
+void state_scan(const struct session *s, const uint8_t *sql, size_t n, bool is_whole, struct suspicion *out);
 /*
  * A text that is about to be executed. False: it may pin the session, and too many are pinned: it must not be executed
  * (see state_refusal).
  */
-bool state_suspect_text(struct session *s, const uint8_t *sql, size_t n, bool is_whole);
+bool state_suspect_text(struct session *s, const uint8_t *sql, size_t n, bool is_whole, uint32_t *flags /* out */);
 bool state_suspect(struct session *s, const struct suspicion *x);
 /* The name of a prepared statement that never exists: to be used instead, so that the server fails at the right place. */
 #define STATE_REFUSED_STATEMENT "pgweir_0_pin"

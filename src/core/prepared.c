@@ -515,25 +515,29 @@ on_use_named(struct relay *r, const struct frame *f, const struct statement_ref 
 	return ok ? PREPARED_PASS : PREPARED_FAILED;
 }
 
-/* What is bound is executed: for a named statement its text was looked at once for all. False: not to be executed. */
-static bool
-suspect_bound(struct session *s, struct statement *st, const uint8_t *text, size_t n)
+/* What is bound is executed. A named statement's text is looked at once for all; `scratch` is for others. */
+static const struct suspicion *
+suspicion_of(const struct session *s, struct statement *st, struct suspicion *scratch)
 {
-	const struct suspicion *known;
-	struct suspicion x;
-	bool is_set;
+	static const struct suspicion none;
+	const struct suspicion *known = NULL;
+	const uint8_t *text;
+	size_t n;
+	bool is_set = false;
 
-	if (!state_looks_at_texts(s))
-		return true;
-	if (st == NULL)
-		return state_suspect_text(s, text, n, true);
-	known = statement_suspicion(st, &is_set);
-	if (!is_set) {
-		suspect_scan(text, n, true, session_standard_strings(s), &x);
-		(void)statement_set_suspicion(st, &x);
-		known = &x;
-	}
-	return state_suspect(s, known ? known : &(struct suspicion){0});
+	if (st != NULL && statement_is_large(st))
+		return &none; /* its session has its backend to itself */
+	if (st != NULL)
+		known = statement_suspicion(st, &is_set);
+	if (is_set)
+		return known ? known : &none;
+	n = text_of(s, st, &text);
+	if (n == 0)
+		return &none;
+	state_scan(s, text, n, true, scratch);
+	if (st != NULL)
+		(void)statement_set_suspicion(st, scratch);
+	return scratch;
 }
 
 /* The server fails at this place, for a name that it does not know; prepared_reword_error() says why it really does. */
@@ -554,11 +558,18 @@ on_use(struct relay *r, const struct frame *f, const struct statement_ref *ref, 
 	struct statement *st = ref->name[0] != '\0' ? names_find(s->names, ref->name) : NULL;
 	enum prepared_verdict verdict;
 	const uint8_t *text = NULL;
-	size_t n_text = f->type == FE_BIND && (st != NULL || ref->name[0] == '\0') ? text_of(s, st, &text) : 0;
+	size_t n_text = 0; /* of what may end or name statements */
 	bool ok;
 
-	if (n_text > 0 && !suspect_bound(s, st, text, n_text))
-		return refuse(r, f, ref, n_replaced);
+	if (f->type == FE_BIND && (st != NULL || ref->name[0] == '\0')) {
+		struct suspicion scratch;
+		const struct suspicion *x = suspicion_of(s, st, &scratch);
+
+		if (state_looks_at_texts(s) && !state_suspect(s, x))
+			return refuse(r, f, ref, n_replaced);
+		if ((x->flags & (SUSPECT_PREPARES | SUSPECT_EXECUTES)) != 0)
+			n_text = text_of(s, st, &text);
+	}
 	if (n_text > 0 && !shown_bind(r, (const char *)r->p + r->pos + MSG_HEADER, text, n_text))
 		return PREPARED_FAILED;
 	if (st != NULL) {

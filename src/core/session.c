@@ -764,11 +764,11 @@ session_is_in_forbidden_block(const struct session *s)
 bool
 session_standard_strings(const struct session *s)
 {
-	const char *value = settings_get(s->settings, "standard_conforming_strings");
+	enum settings_strings strings = settings_strings(s->settings);
 
-	if (value == NULL && s->backend != NULL && s->backend->login != NULL)
-		value = settings_get(s->backend->login, "standard_conforming_strings");
-	return value == NULL || strcmp(value, "off") != 0;
+	if (strings == STRINGS_UNSET && s->backend != NULL && s->backend->login != NULL)
+		strings = settings_strings(s->backend->login);
+	return strings != STRINGS_ESCAPED;
 }
 
 bool

@@ -13,6 +13,7 @@
 #include "wire/frame.h"
 #include "wire/parse.h"
 #include "wire/pgmsg.h"
+#include "wire/suspect.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -228,8 +229,9 @@ suspect_parsed(struct session *s, const struct frame *f, const uint8_t *p, const
 {
 	const uint8_t *text = (const uint8_t *)name + strlen(name) + 1;
 	size_t n = (size_t)(p + f->avail - text);
+	uint32_t flags;
 
-	(void)state_suspect_text(s, text, strnlen((const char *)text, n), f->avail == f->len);
+	(void)state_suspect_text(s, text, strnlen((const char *)text, n), f->avail == f->len, &flags);
 	s->marks.prepared_suspects |= s->marks.suspects;
 }
 
@@ -325,15 +327,16 @@ relay_query(struct relay *r, const struct frame *f)
 	const uint8_t *sql = r->p + r->pos + MSG_HEADER;
 	size_t n = f->avail - MSG_HEADER;
 	bool is_whole = f->avail == f->len;
+	uint32_t flags = UINT32_MAX; /* what it is suspected of */
 
 	if (!is_whole && f->len <= WHOLE_MAX)
 		return STEP_WAIT;
-	if (state_looks_at_texts(s) && !state_suspect_text(s, sql, strnlen((const char *)sql, n), is_whole) &&
+	if (state_looks_at_texts(s) && !state_suspect_text(s, sql, strnlen((const char *)sql, n), is_whole, &flags) &&
 	    is_whole && replyq_at_boundary(&s->backend->owed))
 		return refuse_query(r, f);
 	if (!prepared_is_on(s))
 		return replyq_sent(&s->backend->owed, FE_QUERY, false) ? STEP_ON : STEP_FAILED;
-	if (is_whole) {
+	if (is_whole && (flags & (SUSPECT_PREPARES | SUSPECT_EXECUTES)) != 0) {
 		enum prepared_verdict verdict = shown_query(r, sql, strnlen((const char *)sql, n));
 
 		if (verdict != PREPARED_PASS)
@@ -341,7 +344,10 @@ relay_query(struct relay *r, const struct frame *f)
 	}
 	if (!prepared_client_query(s))
 		return STEP_FAILED;
-	return is_whole && (s->backend->shown != NULL || prepared_may_discard(sql, n)) ? STEP_BRAKE : STEP_ON;
+	return is_whole && (s->backend->shown != NULL ||
+	                    ((flags & SUSPECT_PREPARES) != 0 && prepared_may_discard(sql, n)))
+	               ? STEP_BRAKE
+	               : STEP_ON;
 }
 
 /* Of a portal whose text may name prepared statements. */

@@ -202,22 +202,32 @@ state_suspect(struct session *s, const struct suspicion *x)
 static bool
 is_readable(const struct session *s, const uint8_t *sql, size_t n)
 {
-	const char *encoding = settings_get(s->settings, "client_encoding");
+	const char *encoding;
 	bool is_ascii = true;
 
-	if (encoding == NULL || sql_encoding_is_safe(encoding) || memchr(sql, '\\', n) == NULL)
+	if (memchr(sql, '\\', n) == NULL)
+		return true;
+	encoding = settings_get(s->settings, "client_encoding");
+	if (encoding == NULL || sql_encoding_is_safe(encoding))
 		return true;
 	for (size_t i = 0; i < n && is_ascii; i++)
 		is_ascii = sql[i] < 0x80;
 	return is_ascii;
 }
 
+void
+state_scan(const struct session *s, const uint8_t *sql, size_t n, bool is_whole, struct suspicion *out)
+{
+	suspect_scan(sql, n, is_whole && is_readable(s, sql, n), session_standard_strings(s), out);
+}
+
 bool
-state_suspect_text(struct session *s, const uint8_t *sql, size_t n, bool is_whole)
+state_suspect_text(struct session *s, const uint8_t *sql, size_t n, bool is_whole, uint32_t *flags)
 {
 	struct suspicion x;
 
-	suspect_scan(sql, n, is_whole && is_readable(s, sql, n), session_standard_strings(s), &x);
+	state_scan(s, sql, n, is_whole, &x);
+	*flags = x.flags;
 	return state_suspect(s, &x);
 }
 

@@ -29,7 +29,8 @@ bool prepared_set_add(struct prepared_set **set, struct statement *st);
 /* Harmless when it is not in. A large one, which can't be parsed anew, stays ready. */
 void prepared_set_mark(struct prepared_set *set, const struct statement *st, enum prepared_state state);
 void prepared_set_remove(struct prepared_set *set, const struct statement *st); /* harmless when it is not in */
-void prepared_set_use(struct prepared_set *set, const struct statement *st, uint64_t unit); /* by that unit */
+/* By that unit; answers its state. */
+enum prepared_state prepared_set_use(struct prepared_set *set, const struct statement *st, uint64_t unit);
 /* The least recently used one that no unit from `first_open_unit` on uses; never a large one; NULL: none. */
 struct statement *prepared_set_victim(const struct prepared_set *set, uint64_t first_open_unit);
 void prepared_set_stale(struct prepared_set *set, uint64_t from_unit); /* those used by that unit or later ones */

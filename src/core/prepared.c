@@ -468,6 +468,11 @@ ensure_usable(struct relay *r, struct statement *st, enum prepared_state *state)
 {
 	struct backend *b = r->session->backend;
 
+	*state = prepared_set_use(b->prepared, st, b->n_units_sent);
+	if (*state == PREPARED_READY) { /* nearly always */
+		counter_add(&b->pool->stats.n_prepared_hits, 1);
+		return true;
+	}
 	if (!ensure_prepared(r, st))
 		return false;
 	*state = prepared_set_state(b->prepared, st);

@@ -96,18 +96,19 @@ prepared_set_mark(struct prepared_set *set, const struct statement *st, enum pre
 		mark(x, state);
 }
 
-void
+enum prepared_state
 prepared_set_use(struct prepared_set *set, const struct statement *st, uint64_t unit)
 {
 	struct prepared *x = find(set, st);
 
 	if (x == NULL)
-		return;
+		return PREPARED_MISSING;
 	x->last_unit = unit;
-	if (TAILQ_FIRST(&set->recent) == x)
-		return;
-	TAILQ_REMOVE(&set->recent, x, link);
-	TAILQ_INSERT_HEAD(&set->recent, x, link);
+	if (TAILQ_FIRST(&set->recent) != x) {
+		TAILQ_REMOVE(&set->recent, x, link);
+		TAILQ_INSERT_HEAD(&set->recent, x, link);
+	}
+	return x->state;
 }
 
 struct statement *

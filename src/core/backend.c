@@ -468,6 +468,7 @@ backend_close(struct backend *b, enum close_reason reason, const char *detail)
 	struct proxy *p = pool->proxy;
 	struct session *s = b->session;
 	bool was_opening = is_opening(b);
+	const struct said *told = b->said_fatal ? b->said : NULL; /* last words that its client has been sent */
 	struct said failure;
 
 	if (b->state == BACKEND_CLOSED)
@@ -482,6 +483,10 @@ backend_close(struct backend *b, enum close_reason reason, const char *detail)
 	if (was_opening && !b->is_own) {
 		pool->n_opening--;
 		note_failure(b, &failure);
+	}
+	if (told != NULL && s != NULL && replyq_is_hidden(&b->owed)) {
+		session_keep_words(s, told); /* answered to us: it is yet to be told */
+		told = NULL;
 	}
 	/* what it will never answer is undone while its session is still there */
 	replyq_fini(&b->owed);
@@ -498,7 +503,7 @@ backend_close(struct backend *b, enum close_reason reason, const char *detail)
 	counter_add(&p->n_backends, (uint64_t)-1);
 	pool->n_backends--;
 	if (s != NULL)
-		session_backend_lost(s, reason, was_opening ? &failure : b->said_fatal ? b->said : NULL);
+		session_backend_lost(s, reason, was_opening ? &failure : told);
 	loop_bury(p->loop, &b->grave, bury);
 	group_return_token(pool->group, was_opening, b->is_own);
 	if (was_opening && !b->is_own)

@@ -182,6 +182,32 @@ START_TEST(long_cancel_keys_are_kept)
 }
 END_TEST
 
+/* The server's last words, said in answer to what the daemon had put in front of the client's request. */
+START_TEST(last_words_to_a_hidden_unit_reach_the_client)
+{
+	struct fake_server *server = fake_server_new();
+	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.databases = fake_server_databases(server)});
+	struct rawconn *first = begin_login(d), *a = raw_tcp(d->port), *backend = expect_login(server, V3_2);
+
+	fake_server_welcome(backend, 1, 2);
+	ck_assert(raw_finish_login(first));
+	packet_startup(&a->out, (int32_t)V3_0,
+	               (const char *[]){"user", "app", "database", "app", "application_name", "w_words", NULL});
+	raw_flush(a);
+	ck_assert(raw_finish_login(a));
+	raw_query(a, "select 1");
+	raw_read_type(backend, 'P'); /* its setting */
+	raw_read_type(backend, 'Q');
+	refuse(backend, "57P01", "terminating connection due to administrator command");
+	raw_expect_eof(a);
+	ck_assert_str_eq(a->sqlstate, "57P01");
+	raw_close(a);
+	raw_close(first);
+	daemon_stop(d);
+	fake_server_free(server);
+}
+END_TEST
+
 /* The same against the real one, whatever it speaks. */
 static void
 cancel_as(uint32_t version)
@@ -228,4 +254,4 @@ END_TEST
 
 SUITE_MAIN("protocol", 60, a_server_that_refuses_is_asked_for_less_once, other_refusals_are_final,
            a_server_that_negotiates_keeps_its_connection, long_cancel_keys_are_kept,
-           cancel_works_whatever_the_client_speaks)
+           last_words_to_a_hidden_unit_reach_the_client, cancel_works_whatever_the_client_speaks)

@@ -203,6 +203,9 @@ pool_wait(struct pool *pool, struct session *s)
 		publish_waiting(pool);
 	tick_by(pool, clock_cached_us() + TICK_US);
 	ask_for_more(pool);
+	/* the one that pool_take chose is being tested; who waits behind is not to wait while others idle */
+	if (pool->n_idle > 0)
+		loop_defer(pool->proxy->loop, &pool->settle_task);
 }
 
 void
@@ -265,6 +268,7 @@ static void
 settle(struct loop_task *t)
 {
 	struct pool *pool = container_of(t, struct pool, settle_task);
+	unsigned n_checks = 0;
 	struct backend *b;
 
 	while ((b = TAILQ_FIRST(&pool->idle)) != NULL) {
@@ -274,9 +278,14 @@ settle(struct loop_task *t)
 		if (other >= 0) {
 			if (!pool_lend(pool, (unsigned)other))
 				return;
-		} else if (s != NULL) {
+		} else if (s != NULL && n_checks < pool->n_waiting) {
 			pool_remove_idle(pool, b);
-			serve_first_waiter(pool, b);
+			if (is_check_due(pool, b)) {
+				n_checks++;
+				backend_check(b); /* then to the first who waits */
+			} else {
+				serve_first_waiter(pool, b);
+			}
 		} else {
 			return;
 		}

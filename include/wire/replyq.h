@@ -138,6 +138,12 @@ replyq_must_wait(const struct replyq *q)
 /* In an open COPY FROM STDIN whose end has not been sent. */
 bool replyq_copy_wants_data(const struct replyq *q);
 
+/*
+ * If nothing more is sent, not all of it will be answered: a unit without its end, or an open COPY FROM STDIN without its
+ * end, or (extended protocol) without a Sync behind that.
+ */
+bool replyq_is_half_sent(const struct replyq *q);
+
 /* The `what` of entry i, from the oldest; NULL: none. */
 static inline void *
 replyq_what(const struct replyq *q, uint32_t i)

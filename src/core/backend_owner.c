@@ -49,8 +49,7 @@ backend_apply_settings(struct backend *b, struct settings *to, enum backend_chor
 
 	backend_forget_error(b);
 	buf_init(&out);
-	n_messages = settings_build_apply(&out, b->label, to,
-	                                  chore == CHORE_VALIDATE ? SETTINGS_TRY : SETTINGS_OR_END);
+	n_messages = settings_build_apply(&out, b->label, to, chore == CHORE_VALIDATE ? SETTINGS_TRY : SETTINGS_OR_END);
 	ok = !out.failed;
 	/* the types of the messages don't matter to the queue, only that they are extended ones */
 	for (size_t i = 0; i < n_messages && ok; i++)
@@ -222,8 +221,8 @@ backend_settled(struct backend *b)
 static bool
 is_beyond_repair(const struct backend *b, bool mid_message)
 {
-	return mid_message || b->owed.in_unit || b->owed.mode == REPLYQ_SKIPPING || stream_is_blocked(&b->stream) ||
-	       b->applying != NULL;
+	return mid_message || b->owed.in_doubt || stream_is_blocked(&b->stream) || b->applying != NULL ||
+	       (replyq_is_half_sent(&b->owed) && !replyq_copy_wants_data(&b->owed));
 }
 
 void

@@ -361,6 +361,9 @@ end_of_bytes(struct backend *b, const uint8_t *tail, size_t n_tail)
 			backend_close(b, CLOSE_SERVER_IDLE_LOST, b->said->message); /* before anybody is given it */
 		else if (done)
 			backend_settled(b);
+		else if (b->state == BACKEND_ABANDONED && replyq_is_half_sent(&b->owed))
+			/* only now it turned out that an end was missing, as of what is skipped behind an error */
+			backend_close(b, CLOSE_SERVER_UNCLEAN, "client disconnected in the middle of a request");
 		return;
 	}
 	if (done && session_wants_release(s))

@@ -62,11 +62,14 @@ note_free(struct note *x)
 static void
 forget_name(struct session *s, const char *name)
 {
-	struct statement *st = s ? names_take(s->names, name) : NULL;
+	struct statement *st = s ? names_take(s->names, name) : NULL, *older;
 
-	if (st != NULL && names_find(s->lost, name) == NULL && names_add(&s->lost, name, st))
+	if (st == NULL)
 		return;
-	statement_unref(&st);
+	older = names_take(s->lost, name);
+	statement_unref(&older);
+	if (!names_add(&s->lost, name, st))
+		statement_unref(&st);
 }
 
 /* The last note of the name that is still under way. */
@@ -105,16 +108,36 @@ name_after_all(struct note *x)
 	}
 }
 
+/* The next change of the unnamed statement that is under way in a later unit; those of the same unit are undone already. */
+static struct note *
+next_unnamed(const struct note *x)
+{
+	const struct replyq *owed = &x->backend->owed;
+
+	for (uint32_t i = 0; i < owed->n; i++) {
+		struct note *later = replyq_what(owed, i);
+
+		if (later != NULL && later->kind == NOTE_UNNAMED && later->unit > x->unit)
+			return later;
+	}
+	return NULL;
+}
+
 static void
 undo_unnamed(struct note *x, enum replyq_outcome outcome)
 {
+	struct note *later = next_unnamed(x);
+	struct unnamed **at;
+
 	x->backend->unnamed_of = NULL;
 	if (x->session == NULL)
 		return;
-	unnamed_free(&x->session->unnamed);
+	/* what the session has now, or what it had before the next change */
+	at = later != NULL ? &later->old : &x->session->unnamed;
+	unnamed_free(at);
 	/* a Parse that fails has ended the one before it all the same */
 	if (outcome == REPLYQ_SKIPPED) {
-		x->session->unnamed = x->old;
+		*at = x->old;
 		x->old = NULL;
 	}
 }

@@ -162,8 +162,8 @@ shown_query(struct relay *r, const uint8_t *sql, size_t n)
 		return PREPARED_PASS;
 	if (!replyq_at_boundary(&s->backend->owed))
 		return PREPARED_PASS; /* behind extended messages without a Sync: it may be skipped, with what would be shown */
-	if (replyq_is_open(&s->backend->owed))
-		return PREPARED_WAIT;
+	if (s->backend->n_units_sent != s->backend->n_units_done)
+		return PREPARED_WAIT; /* not for a hidden unit in front: when that is answered, the backend may be passed on */
 	return show_mentions(r, NULL, sql, n) ? PREPARED_PASS : PREPARED_FAILED;
 }
 

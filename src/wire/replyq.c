@@ -270,6 +270,19 @@ skip_to_sync(struct replyq *q, bool is_head)
 	}
 }
 
+/* Answers of all else than Syncs can't be told apart while it is not known which Syncs are answered. */
+static bool
+is_more_than_syncs(struct replyq *q, uint32_t from)
+{
+	for (uint32_t i = from; i < q->n; i++) {
+		const struct replyq_entry *e = entry_at(q, i);
+
+		if ((e->kind != REPLYQ_SYNC && e->kind != REPLYQ_COPY_END) || e->n_ext > 0)
+			return true;
+	}
+	return q->n_ext > 0;
+}
+
 static void
 got_error(struct replyq *q)
 {
@@ -280,6 +293,7 @@ got_error(struct replyq *q)
 		is_head = false;
 		in_extended = copy_begin(q) == 0;
 		q->n_maybe += take_copy_entries(q);
+		q->in_doubt = q->in_doubt || (q->n_maybe > 0 && is_more_than_syncs(q, in_extended ? 0 : 1));
 	}
 	if (in_extended)
 		skip_to_sync(q, is_head);
@@ -425,6 +439,25 @@ replyq_copy_wants_data(const struct replyq *q)
 		if (q->ring[(q->head + i) & (q->cap - 1)].kind == REPLYQ_COPY_END)
 			return false;
 	return true;
+}
+
+bool
+replyq_is_half_sent(const struct replyq *q)
+{
+	bool is_ended = false, is_simple;
+
+	if (q->mode != REPLYQ_COPY_IN)
+		return q->in_unit || q->mode == REPLYQ_SKIPPING;
+	is_simple = copy_begin((struct replyq *)(uintptr_t)q) == 1;
+	for (uint32_t i = 0; i < q->n; i++) {
+		enum replyq_kind kind = q->ring[(q->head + i) & (q->cap - 1)].kind;
+
+		if (kind == REPLYQ_COPY_END)
+			is_ended = true;
+		else if (is_ended && kind != REPLYQ_PARSE && kind != REPLYQ_CLOSE)
+			return q->in_unit;
+	}
+	return !is_ended || !is_simple || q->in_unit;
 }
 
 void *

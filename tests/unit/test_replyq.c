@@ -68,6 +68,7 @@ check_state(const struct replyq *q, const char *word)
 		{"=boundary", replyq_at_boundary, true},  {"=middle", replyq_at_boundary, false},
 		{"=barrier", replyq_wants_barrier, true}, {"=nobarrier", replyq_wants_barrier, false},
 		{"=wants", replyq_copy_wants_data, true}, {"=nowants", replyq_copy_wants_data, false},
+		{"=half", replyq_is_half_sent, true},     {"=whole", replyq_is_half_sent, false},
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
@@ -328,6 +329,30 @@ START_TEST(doubt_is_settled_before_the_next_unit)
 }
 END_TEST
 
+START_TEST(half_sent)
+{
+	play("=whole >Q =whole <G =half >d =half >c =whole <C <ZI =whole");
+	play(">P =half >B >E >S =whole <1 <E =whole <ZI =whole");
+	/* the Query is skipped, too, and then nothing ends it */
+	play(">E >Q =whole <E =half >S =whole");
+	play(">P >B >E <1 <2 <G =half >c =half >S =whole");
+	/* the early Sync is ignored */
+	play(">P >B >E >S =whole <1 <2 <G =half >c =half >S =whole");
+}
+END_TEST
+
+START_TEST(doubt_when_more_was_sent_behind_a_failed_copy)
+{
+	/* a Sync was sent into it: whether the Z is that one's or the function call's can't be told */
+	play(">Q <G >d >S >c >F <E <ZI <ZI <V <ZI =unsettled");
+	play(">P >B >E <1 <2 <G >d >S >c >P >S <E <ZI <1 <ZI =unsettled");
+	/* but for Syncs alone a barrier tells */
+	play(">Q <G >d >S >c >S <E <ZI <ZI =barrier !! <ZI (3 (ZI =settled");
+	/* and without that Sync nothing is doubtful */
+	play(">Q <G >d >c >F <E <ZI <V <ZI =settled");
+}
+END_TEST
+
 START_TEST(grows_and_is_bounded)
 {
 	struct replyq q;
@@ -354,4 +379,5 @@ END_TEST
 UNIT_MAIN("replyq", simple_queries, extended_units, errors_skip_to_sync, copy_by_simple_query,
           copy_by_extended_protocol, doubtful_syncs, hidden_units, statements_with_notes,
           statements_that_fail_and_are_skipped, statements_and_copy, descriptions,
-          doubt_is_settled_before_the_next_unit, grows_and_is_bounded)
+          doubt_is_settled_before_the_next_unit, half_sent, doubt_when_more_was_sent_behind_a_failed_copy,
+          grows_and_is_bounded)

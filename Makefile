@@ -51,6 +51,7 @@ WIRE_SRC    := $(wildcard tests/wire/*.c)
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
 REPLAY_SRC  := tests/fuzz/replay_main.c
+FAKE_SRC    := $(wildcard tests/fuzz/fake_*.c)
 BENCH_SRC   := $(wildcard bench/*.c)
 PGWEIR_BENCH_SRC := $(wildcard bench/src/*.c)
 WORKLOADS   := $(wildcard bench/workloads/*.sql)
@@ -71,7 +72,7 @@ REPLAY_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/replay_%,$(FUZZ_SRC)
 BENCH_BIN  := $(call bin,$(BENCH_SRC))
 DRIVER_BIN := $(call bin,$(DRIVER_SRC))
 TEST_BIN   := $(UNIT_BIN) $(PG_BIN) $(WIRE_BIN) $(REPLAY_BIN)
-OBJS       := $(call obj,$(LIB_SRC) $(MAIN_SRC) $(UNIT_SRC) $(PG_SRC) $(WIRE_SRC) $(SUPPORT_SRC) $(FUZZ_SRC) $(REPLAY_SRC) $(BENCH_SRC) $(PGWEIR_BENCH_SRC) $(DRIVER_SRC))
+OBJS       := $(call obj,$(LIB_SRC) $(MAIN_SRC) $(UNIT_SRC) $(PG_SRC) $(WIRE_SRC) $(SUPPORT_SRC) $(FUZZ_SRC) $(REPLAY_SRC) $(FAKE_SRC) $(BENCH_SRC) $(PGWEIR_BENCH_SRC) $(DRIVER_SRC))
 
 .PHONY: all lib tests bench
 all: $(if $(MAIN_SRC),$(PGWEIR),$(LIB)) $(PGWEIR_BENCH)
@@ -150,7 +151,7 @@ $(WIRE_BIN): $(call obj,$(WIRE_SRC)) $(SUPPORT) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(CHECK_LIBS) $(LIB_LIBS)
 
-$(REPLAY_BIN): $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/%.o $(call obj,$(REPLAY_SRC)) $(LIB)
+$(REPLAY_BIN): $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/%.o $(call obj,$(REPLAY_SRC) $(FAKE_SRC)) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIB_LIBS)
 
@@ -221,7 +222,7 @@ SECONDS = 60
 fuzz:
 	@$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-fuzz CC=clang SAN=fuzzer-no-link,address,undefined fuzz-build
 fuzz-build: $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(FUZZ_SRC))
-build-fuzz/fuzz_%: build-fuzz/tests/fuzz/fuzz_%.o $(LIB)
+build-fuzz/fuzz_%: build-fuzz/tests/fuzz/fuzz_%.o $(call obj,$(FAKE_SRC)) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) -pthread -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIB_LIBS)
 fuzz-run: fuzz

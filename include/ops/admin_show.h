@@ -26,6 +26,7 @@ void admin_show_servers(struct admin_call *call);
 void admin_show_sockets(struct admin_call *call);
 void admin_show_active_sockets(struct admin_call *call);
 void admin_show_pools(struct admin_call *call);
+void admin_show_prepared(struct admin_call *call);
 
 /* admin_show_stats.c: counters and averages */
 void admin_show_stats(struct admin_call *call);

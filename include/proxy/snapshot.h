@@ -23,6 +23,7 @@ struct snapshot_link {
 	uint64_t id, link_id;                        /* link_id: of its other half, 0: none */
 	uint32_t remote_pid;                         /* of clients over TCP 0 */
 	uint32_t n_message_left, n_unused, n_unsent; /* bytes: of the message under way, received, to be sent */
+	uint32_t n_prepared; /* of a client: its names; of a server: what is prepared there for them */
 	bool close_needed;
 	unsigned proxy;
 };
@@ -34,7 +35,8 @@ struct snapshot_pool {
 	unsigned sv_active, sv_active_cancel, sv_being_canceled, sv_idle, sv_used, sv_tested, sv_login;
 	uint64_t max_wait_us;
 	uint64_t n_xacts, n_queries, n_assignments, n_client_logins, bytes_received, bytes_sent;
-	uint64_t xact_us, query_us, wait_us, n_client_parses, n_server_parses, n_binds;
+	uint64_t xact_us, query_us, wait_us, n_client_parses, n_server_parses, n_binds, n_prepared_hits, n_evictions;
+	uint64_t n_prepared; /* on its servers now */
 };
 
 struct mail_snapshot {

@@ -50,6 +50,7 @@ static const struct admin_command commands[] = {
 	{"SHOW VERSION", "", ADMIN_MAY_SHOW, 0, admin_show_version},
 	{"SHOW HELP", "", ADMIN_MAY_SHOW, 0, admin_show_help},
 	{"SHOW POOLS", "", ADMIN_MAY_SHOW, ASK_POOLS, admin_show_pools},
+	{"SHOW PREPARED", "", ADMIN_MAY_SHOW, ASK_POOLS, admin_show_prepared},
 	{"SHOW CLIENTS", "", ADMIN_MAY_SHOW, ASK_CLIENTS, admin_show_clients},
 	{"SHOW SERVERS", "", ADMIN_MAY_SHOW, ASK_SERVERS, admin_show_servers},
 	{"SHOW SOCKETS", "", ADMIN_MAY_SHOW, LINKS, admin_show_sockets},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* SHOW POOLS, CLIENTS, SERVERS and SOCKETS: the rows of all proxies put together. */
 #include "core/group.h"
+#include "core/statement.h"
 #include "ops/admin_reply.h"
 #include "ops/admin_show.h"
 
@@ -119,7 +120,7 @@ link_row(struct reply *r, const struct weir *w, const char *type, const struct s
 	reply_uint(r, l->remote_pid);
 	reply_text(r, ""); /* TLS is refused so far */
 	reply_text(r, l->application_name);
-	reply_uint(r, 0); /* prepared statements are the server's own so far: the session keeps its backend */
+	reply_uint(r, l->n_prepared);
 	reply_uint(r, l->id);
 }
 
@@ -223,6 +224,12 @@ merge_pool(struct snapshot_pool *into, const struct snapshot_pool *from)
 	into->sv_used += from->sv_used;
 	into->sv_tested += from->sv_tested;
 	into->sv_login += from->sv_login;
+	into->n_client_parses += from->n_client_parses;
+	into->n_server_parses += from->n_server_parses;
+	into->n_binds += from->n_binds;
+	into->n_prepared_hits += from->n_prepared_hits;
+	into->n_evictions += from->n_evictions;
+	into->n_prepared += from->n_prepared;
 	if (from->max_wait_us > into->max_wait_us)
 		into->max_wait_us = from->max_wait_us;
 }
@@ -314,6 +321,48 @@ admin_show_pools(struct admin_call *call)
 		pool_row(&r, pools[i].group->database, pools[i].group->user, &pools[i],
 		         admin_mode_text(pools[i].group->mode));
 	pool_row(&r, ADMIN_DATABASE, ADMIN_DATABASE, &console, admin_mode_text(POOL_STATEMENT));
+	reply_end(&r);
+	free(pools);
+}
+
+/* ---- prepared statements ---- */
+
+/* The texts are shared by all pools, so their number and size are in a row of their own. */
+void
+admin_show_prepared(struct admin_call *call)
+{
+	static const struct reply_column prepared_columns[] = {
+		{"database", REPLY_TEXT},           {"user", REPLY_TEXT},       {"client_parse_count", REPLY_INT8},
+		{"server_parse_count", REPLY_INT8}, {"bind_count", REPLY_INT8}, {"hits", REPLY_INT8},
+		{"evictions", REPLY_INT8},          {"statements", REPLY_INT8}, {"bytes", REPLY_INT8},
+	};
+	struct statement_totals totals = statement_totals();
+	struct snapshot_pool *pools;
+	size_t n = 0;
+	struct reply r;
+
+	pools = merge_pools(call->ask, &n);
+	if (pools == NULL) {
+		reply_error(call->out, "53200", "out of memory");
+		return;
+	}
+	REPLY_BEGIN(&r, call->out, prepared_columns);
+	for (size_t i = 0; i < n; i++) {
+		const struct snapshot_pool *p = &pools[i];
+		const uint64_t values[] = {p->n_client_parses, p->n_server_parses, p->n_binds,
+		                           p->n_prepared_hits, p->n_evictions,     p->n_prepared};
+
+		reply_text(&r, p->group->database);
+		reply_text(&r, p->group->user);
+		for (size_t k = 0; k < sizeof(values) / sizeof(values[0]); k++)
+			reply_uint(&r, values[k]);
+		reply_text(&r, NULL);
+	}
+	reply_text(&r, "(texts)");
+	for (int k = 0; k < 6; k++)
+		reply_text(&r, NULL);
+	reply_uint(&r, totals.n_statements);
+	reply_uint(&r, totals.n_bytes);
 	reply_end(&r);
 	free(pools);
 }

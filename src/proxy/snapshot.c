@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "core/backend.h"
 #include "core/pool.h"
+#include "core/prepared_set.h"
 #include "core/replication.h"
 #include "core/session.h"
 
@@ -72,6 +73,7 @@ take_clients(struct proxy *p, struct mail_snapshot *m)
 		row->wait_us = s->is_queued ? clock_cached_us() - s->wait_since_us : 0;
 		row->id = s->id;
 		row->link_id = s->backend ? s->backend->id : 0;
+		row->n_prepared = (uint32_t)names_n(s->names);
 		take_buffers(row, &s->stream, s->msg_left);
 		row->proxy = p->index;
 	}
@@ -102,6 +104,7 @@ take_servers(struct proxy *p, struct mail_snapshot *m)
 		row->remote_pid = b->server_pid;
 		take_buffers(row, &b->stream, b->msg_left);
 		row->close_needed = b->retire;
+		row->n_prepared = (uint32_t)prepared_set_n(b->prepared);
 		row->proxy = p->index;
 	}
 }
@@ -147,6 +150,7 @@ static void
 count_backend(struct snapshot_pool *row, const struct backend *b)
 {
 	/* each cancel request has a connection of its own to the server, on behalf of a client or of ours */
+	row->n_prepared += prepared_set_n(b->prepared);
 	row->cl_active_cancel += b->n_cancels;
 	row->sv_active_cancel += b->n_cancels;
 	switch ((enum backend_state)b->state) {
@@ -189,6 +193,8 @@ take_stats(struct snapshot_pool *row, const struct pool_stats *s)
 	row->n_client_parses = counter_get(&s->n_client_parses);
 	row->n_server_parses = counter_get(&s->n_server_parses);
 	row->n_binds = counter_get(&s->n_binds);
+	row->n_prepared_hits = counter_get(&s->n_prepared_hits);
+	row->n_evictions = counter_get(&s->n_evictions);
 }
 
 static void

@@ -157,6 +157,38 @@ START_TEST(databases_are_entries_and_those_the_fallback_stands_for)
 }
 END_TEST
 
+START_TEST(prepared_statements_are_counted)
+{
+	struct daemon *d =
+		daemon_start(pg, &(struct daemon_conf){.settings = "pool_mode = transaction\ndefault_pool_size = 1\n"});
+	PGconn *a = daemon_try_connect(d, "application_name=preparer"), *b = daemon_connect(d), *console;
+	PGresult *r;
+
+	PQclear(PQprepare(a, "one", "select 1", 0, NULL));
+	PQclear(PQprepare(a, "two", "select 2", 0, NULL));
+	PQclear(PQprepare(b, "other", "select 1", 0, NULL));
+	for (int i = 0; i < 3; i++)
+		PQclear(PQexecPrepared(i == 0 ? b : a, i == 0 ? "other" : "one", 0, NULL, NULL, NULL, 0));
+	console = daemon_console(d);
+	r = PQexec(console, "SHOW PREPARED");
+	ck_assert_str_eq(cell(r, "database", "app", "client_parse_count"), "3");
+	ck_assert_str_eq(cell(r, "database", "app", "bind_count"), "3");
+	ck_assert_str_eq(cell(r, "database", "app", "evictions"), "0");
+	ck_assert_str_eq(cell(r, "database", "(texts)", "statements"), "2");
+	ck_assert_int_gt(strtol(cell(r, "database", "(texts)", "bytes"), NULL, 10), 0);
+	ck_assert_int_ge(strtol(cell(r, "database", "app", "hits"), NULL, 10), 3);
+	PQclear(r);
+	r = PQexec(console, "SHOW CLIENTS");
+	ck_assert_str_eq(cell(r, "application_name", "preparer", "prepared_statements"), "2");
+	PQclear(r);
+	ck_assert_int_eq(daemon_show(d, "servers", "database", "app", "prepared_statements"), 2);
+	PQfinish(a);
+	PQfinish(b);
+	PQfinish(console);
+	daemon_stop(d);
+}
+END_TEST
+
 START_TEST(no_secret_is_shown)
 {
 	static const char *const shows[] = {"config", "databases", "users", "clients", "servers", "pools"};
@@ -182,4 +214,4 @@ END_TEST
 
 SUITE_MAIN("console_rows", 30, a_client_and_its_server_name_each_other, a_waiter_shows_how_long,
            rows_of_all_proxies_are_put_together, averages_are_of_a_period,
-           databases_are_entries_and_those_the_fallback_stands_for, no_secret_is_shown)
+           databases_are_entries_and_those_the_fallback_stands_for, prepared_statements_are_counted, no_secret_is_shown)

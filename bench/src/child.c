@@ -136,8 +136,9 @@ child_user_can_enter(const char *path)
 /* ---- start ---- */
 
 static _Noreturn void
-exec_child(const struct child_how *how, char *const argv[], pid_t parent)
+exec_child(const struct child_how *how, char *const argv[], pid_t parent, const sigset_t *mask)
 {
+	static const int reset[] = {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 	int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	int out = open(how->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 	int err = how->errors == NULL ? out : open(how->errors, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
@@ -149,7 +150,10 @@ exec_child(const struct child_how *how, char *const argv[], pid_t parent)
 	dup2(out, 1);
 	dup2(err, 2);
 	setsid();
-	sigaction(SIGPIPE, &action, NULL);
+	/* A signal may be meant for it already: none goes to the handlers that it has from us. */
+	for (size_t i = 0; i < sizeof(reset) / sizeof(reset[0]); i++)
+		sigaction(reset[i], &action, NULL);
+	sigprocmask(SIG_SETMASK, mask, NULL);
 	if (chdir(how->folder != NULL ? how->folder : "/") != 0 || (how->unprivileged && !become_user())) {
 		dprintf(2, "cannot start %s: %s\n", argv[0], strerror(errno));
 		_exit(126);
@@ -179,15 +183,19 @@ child_start(const struct child_how *how, char *const argv[], struct why *why)
 {
 	int slot = find_child(0);
 	pid_t parent = getpid(), pid;
+	sigset_t all, mask;
 
 	if (slot < 0) {
 		why_set(why, "too many programs at once");
 		return -1;
 	}
 	fflush(NULL);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &mask);
 	pid = fork();
 	if (pid == 0)
-		exec_child(how, argv, parent);
+		exec_child(how, argv, parent, &mask);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
 	if (pid < 0) {
 		why_set(why, "cannot start %s: %s", argv[0], strerror(errno));
 		return -1;
@@ -217,6 +225,18 @@ child_is_running(pid_t pid)
 	int slot = pid > 0 ? find_child(pid) : -1;
 
 	return slot >= 0 && !reap(slot);
+}
+
+char *
+child_how_it_ended(pid_t pid)
+{
+	int slot = pid > 0 ? find_child(pid) : -1, status;
+
+	if (slot < 0 || !reap(slot))
+		return text_dup("");
+	status = world.children[slot].status;
+	return WIFSIGNALED(status) ? text_fmt("signal %d", WTERMSIG(status))
+	                           : text_fmt("exit code %d", WEXITSTATUS(status));
 }
 
 void

@@ -41,6 +41,8 @@ bool child_is_running(pid_t pid);
 /* Asks, waits, and kills after ten seconds. Forgets it. A process that is not ours or has ended is fine. */
 void child_stop(pid_t pid);
 void child_signal(pid_t pid, int sig);
+/* Of one that has ended: "exit code 1", "signal 11"; of any other "". Allocated. */
+char *child_how_it_ended(pid_t pid);
 
 /*
  * Until it ends; `tick` is called about every 20 ms and may say false to have it stopped. The exit code; 128 + signal;

@@ -35,7 +35,7 @@ show_machine(const struct stage *s)
 	say("memory", host_memory());
 	say("system", host_system());
 	say("load", host_load());
-	say("file descriptors", text_fmt("%ld: up to %ld clients", s->file_limit, s->file_limit - 300));
+	say("file descriptors", text_fmt("%ld: up to %ld clients", s->file_limit, s->file_limit - 120));
 	say("a free port", text_fmt("%d", ports_find(SERVER_MAX_NODES)));
 	if (s->scratch != NULL)
 		say("temporary folder",

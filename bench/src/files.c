@@ -44,6 +44,26 @@ files_read(const char *path)
 	return s;
 }
 
+long
+files_size(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? (long)st.st_size : 0;
+}
+
+char *
+files_read_from(const char *path, long offset)
+{
+	char *text = files_read(path), *part;
+	long size = files_size(path), len = (long)strlen(text);
+
+	/* `text` is the end of the file, if that is very long. */
+	part = text_dup(text + (size - offset < len ? len - (size - offset > 0 ? size - offset : 0) : 0));
+	free(text);
+	return part;
+}
+
 static bool
 put(const char *path, const char *how, const char *text, struct why *why)
 {

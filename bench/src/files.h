@@ -11,6 +11,8 @@
 
 /* The whole file, up to 16 MiB from its end; "" if it cannot be read. Allocated. */
 char *files_read(const char *path);
+long files_size(const char *path);                    /* 0: there is none */
+char *files_read_from(const char *path, long offset); /* what was written since; as files_read() */
 bool files_write(const char *path, const char *text, struct why *why);
 bool files_append(const char *path, const char *text, struct why *why);
 bool files_copy(const char *from, const char *to, mode_t mode, struct why *why);

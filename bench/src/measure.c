@@ -142,7 +142,8 @@ run_pgbench(const struct pgbench_how *how, const struct pgbench_files *files, st
 	text = files_read(files->out);
 	/* A client that breaks off makes the exit code 2, the figures are printed all the same. */
 	if (rc != 0)
-		why_set(why, "pgbench: %.300s", line[0] != '\0' ? line : "no message");
+		why_set(why, "%s%.300s",
+		        strncmp(line, "pgbench:", 8) == 0 ? "" : "pgbench: ", line[0] != '\0' ? line : "no message");
 	else if (!pgbench_parse(text, how->clients, report))
 		why_set(why, "pgbench printed no result");
 	else
@@ -304,5 +305,8 @@ measure_run(const struct measure_how *how, struct result *out, struct why *why)
 		break;
 	}
 	free(conninfo);
+	/* If the load failed since the system did, that is the reason to tell. */
+	if (!ok && child_stop_asked() == 0)
+		(void)system_is_alive(how->system, why);
 	return ok;
 }

@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FILES_SPARE 300
+#define FILES_SPARE 120
 
 struct run {
 	struct stage stage;
@@ -279,7 +279,7 @@ record(struct run *r, const struct result *result)
 {
 	if (result_append(r->stage.out, result, stderr) && result_set_add(&r->done, result))
 		return true;
-	progress_complain(&r->progress, "the result cannot be written");
+	progress_complain(&r->progress, "the result cannot be written: stopped here");
 	return false;
 }
 
@@ -347,7 +347,8 @@ finish(struct run *r, bool complete)
 static int
 fail(const struct why *why)
 {
-	fprintf(stderr, "pgweir-bench: %s\n", child_stop_asked() != 0 ? "interrupted" : why->text);
+	if (child_stop_asked() != 0 || why->text[0] != '\0')
+		fprintf(stderr, "pgweir-bench: %s\n", child_stop_asked() != 0 ? "interrupted" : why->text);
 	return child_stop_asked() != 0 ? 128 + child_stop_asked() : 1;
 }
 

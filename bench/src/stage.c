@@ -70,6 +70,7 @@ stage_init(struct stage *s, const struct options *options, struct why *why)
 
 	memset(s, 0, sizeof(*s));
 	s->options = options;
+	s->file_limit = host_raise_file_limit(65536);
 	if (realpath("/proc/self/exe", self) == NULL)
 		return why_set(why, "/proc is not mounted");
 	s->self = text_dup(self);
@@ -86,7 +87,6 @@ stage_init(struct stage *s, const struct options *options, struct why *why)
 	if (s->bindir == NULL && options->changes.server == NULL)
 		return why_set(why,
 		               "no PostgreSQL server found (Debian, Ubuntu: apt install postgresql; or set PG_BINDIR)");
-	s->file_limit = host_raise_file_limit(65536);
 	return find_pgbench(s, why) && make_scratch(s, why);
 }
 

@@ -60,13 +60,15 @@ system_version(const struct system_spec *spec, const char *program)
 static bool
 has_ended(struct system *sys, int i, struct why *why)
 {
-	char *said, *line;
+	char *said, *line, *how;
 
 	if (child_is_running(sys->pids[i]))
 		return false;
-	said = files_read(sys->log);
+	said = files_read_from(sys->log, sys->log_from);
 	line = text_error_line(said);
-	why_set(why, "%s has ended: %.300s", sys->spec->name, line);
+	how = child_how_it_ended(sys->pids[i]);
+	why_set(why, "%s has ended (%s)%s%.300s", sys->spec->name, how, *line != '\0' ? ": " : "", line);
+	free(how);
 	free(line);
 	free(said);
 	return true;
@@ -216,6 +218,7 @@ system_start(struct system *sys, const struct system_spec *spec, const char *pro
 	str_copy(sys->password, sizeof(sys->password), server->password);
 	snprintf(sys->log, sizeof(sys->log), "%s/systems/%s", how->out, log);
 	free(log);
+	sys->log_from = files_size(sys->log);
 	if (spec->n_processes > 0) {
 		sys->port = conf.port = ports_find(1);
 		str_copy(sys->host, sizeof(sys->host), "127.0.0.1");

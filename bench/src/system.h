@@ -25,6 +25,7 @@ struct system {
 	char host[128], user[64], database[64], password[64];
 	int port;
 	char log[256];
+	long log_from; /* what is before was written in earlier runs */
 };
 
 /*

@@ -159,7 +159,7 @@ START_TEST(a_system_that_cannot_run_is_a_result)
 	csv = proc_read_file(proc_fmt("%s/f/results.csv", proc_tmpdir()));
 	ck_assert_str_eq(field(csv, "direct", "status"), "ok");
 	ck_assert_ptr_nonnull(strstr(field(csv, "odyssey", "status"), "not installed"));
-	ck_assert_ptr_nonnull(strstr(field(csv, "pgweir:2", "status"), "failed: pgweir:2 has ended"));
+	ck_assert_ptr_nonnull(strstr(field(csv, "pgweir:2", "status"), "failed: pgweir:2 has ended (exit code 1)"));
 	nothing_is_left();
 }
 END_TEST

@@ -61,6 +61,48 @@ START_TEST(keeps_what_it_says)
 }
 END_TEST
 
+START_TEST(what_was_written_before_is_left_out)
+{
+	char *path = in_folder("file"), *text;
+	struct why why;
+
+	ck_assert(files_write(path, "old\n", &why));
+	ck_assert_int_eq(files_size(path), 4);
+	text = files_read_from(path, 4);
+	ck_assert_str_eq(text, "");
+	free(text);
+	ck_assert(files_append(path, "new\n", &why));
+	text = files_read_from(path, 4);
+	ck_assert_str_eq(text, "new\n");
+	free(text);
+	text = files_read_from(path, 0);
+	ck_assert_str_eq(text, "old\nnew\n");
+	free(text);
+	/* one that was cut short since */
+	text = files_read_from(path, 100);
+	ck_assert_str_eq(text, "");
+	free(text);
+	free(path);
+}
+END_TEST
+
+START_TEST(tells_of_one_that_ended_unasked)
+{
+	pid_t pid = shell("kill -SEGV $$", 0);
+	char *how;
+
+	for (int i = 0; child_is_running(pid); i++)
+		ck_assert(child_nap(i));
+	how = child_how_it_ended(pid);
+	ck_assert_str_eq(how, "signal 11");
+	free(how);
+	child_stop(pid);
+	how = child_how_it_ended(pid);
+	ck_assert_str_eq(how, "");
+	free(how);
+}
+END_TEST
+
 START_TEST(a_failure_has_its_error_line)
 {
 	char *log = in_folder("log"),
@@ -135,6 +177,8 @@ main(void)
 	tcase_add_checked_fixture(tcase, make_folder, remove_folder);
 	tcase_add_test(tcase, tells_how_it_ended);
 	tcase_add_test(tcase, keeps_what_it_says);
+	tcase_add_test(tcase, what_was_written_before_is_left_out);
+	tcase_add_test(tcase, tells_of_one_that_ended_unasked);
 	tcase_add_test(tcase, a_failure_has_its_error_line);
 	tcase_add_test(tcase, stops_with_the_signal_that_was_named);
 	tcase_add_test(tcase, a_tick_can_end_the_wait);

@@ -315,8 +315,8 @@ session_leave(struct session *s, enum close_reason reason)
 	const struct replyq *owed = s->backend ? &s->backend->owed : NULL;
 	bool is_answered = owed == NULL || !replyq_is_open(owed);
 
-	if (owed != NULL && (s->msg_left > 0 || !replyq_at_boundary(owed)))
-		return session_close(s, reason, NULL); /* half a request: it will never be answered */
+	if (owed != NULL && (s->msg_left > 0 || replyq_is_half_sent(owed) || owed->in_doubt))
+		return session_close(s, reason, NULL); /* half a request, or nobody knows: it may never be answered */
 	if (is_answered && !stream_is_blocked(&s->stream))
 		return session_close(s, reason, NULL);
 	s->close_reason = (uint8_t)reason;
@@ -406,6 +406,7 @@ on_leaving(struct session *s, enum session_event ev, struct session_input *in)
 	switch (ev) {
 	case EV_UNIT_DONE:
 	case EV_DRAINED:
+	case EV_PROGRESS:
 		return session_leave(s, (enum close_reason)s->close_reason);
 	case EV_TIMEOUT:
 		/* nobody can commit any more: a transaction will be rolled back, so it need not run on */
@@ -423,7 +424,6 @@ on_leaving(struct session *s, enum session_event ev, struct session_input *in)
 	case EV_REFUSED:
 	case EV_CANCEL:
 	case EV_CANCEL_DONE:
-	case EV_PROGRESS:
 	case EV_PHASE:
 	case SESSION_EVENT_N:
 		break;
@@ -748,8 +748,12 @@ session_progress(struct session *s)
 {
 	const struct replyq *owed = &s->backend->owed;
 
-	/* at a boundary it waits until all is answered; else for an earlier unit: perhaps this was it */
-	if (s->state == SESSION_BRAKED && !replyq_at_boundary(owed))
+	/*
+	 * At a boundary it waits until all is answered; else for an earlier unit: perhaps this was it. A client that sends no more
+	 * may turn out to have begun a COPY FROM STDIN.
+	 */
+	if ((s->state == SESSION_BRAKED && !replyq_at_boundary(owed)) ||
+	    (s->state == SESSION_LEAVING && replyq_is_half_sent(owed)))
 		session_step(s, EV_PROGRESS, NULL);
 	else
 		session_flow(s);

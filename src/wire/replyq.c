@@ -325,6 +325,16 @@ got_statement(struct replyq *q, enum replyq_kind kind)
 	return REPLYQ_FORWARD;
 }
 
+static bool
+has_only_ends(struct replyq *q)
+{
+	uint32_t i = 0;
+
+	while (i < q->n && entry_at(q, i)->kind == REPLYQ_COPY_END)
+		i++;
+	return i == q->n;
+}
+
 static void
 got_complete(struct replyq *q)
 {
@@ -334,7 +344,7 @@ got_complete(struct replyq *q)
 
 		(void)take_copy_entries(q); /* all read while the COPY was open: ignored by the server */
 		/* a Sync that was ignored does not end the unit: one is still to come */
-		if (was_extended && q->n == 0)
+		if (was_extended && has_only_ends(q))
 			q->in_unit = true;
 		if (!was_extended || q->n != n_before)
 			return;

@@ -187,7 +187,7 @@ begins(const char *text, const char *word)
 static bool
 is_set_config(const char *text)
 {
-	return strcmp(text, "SELECT pg_catalog.set_config($1, $2, false)") == 0;
+	return begins(text, "SELECT pg_catalog.set_config($1, $2, $3)");
 }
 
 static bool
@@ -666,13 +666,16 @@ on_close(struct fake_server *s, struct reader *r)
 static void
 run_set_config(struct fake_server *s, const struct fake_portal *portal)
 {
-	char name[64] = "", value[64] = "";
+	char *values = str_dup(portal->values + 1), *value = strchr(values, ' '), *is_local = strrchr(values, ' ');
 
-	/* values are " name value" */
-	(void)sscanf(portal->values, " %63s %63[^\n]", name, value);
-	set_value(s, name, strcmp(value, "NULL") == 0 ? NULL : value);
+	invariant(value != NULL && value < is_local);
+	*value++ = '\0';
+	*is_local++ = '\0';
+	if (strcmp(is_local, "f") == 0)
+		set_value(s, values, strcmp(value, "NULL") == 0 ? NULL : value);
 	say_row(s, value, "");
 	complete(s, "SELECT 1");
+	free(values);
 }
 
 static enum outcome

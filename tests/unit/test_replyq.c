@@ -207,6 +207,7 @@ START_TEST(copy_by_extended_protocol)
 	play(">P >B >E >H <1 <2 <G >f >S <E <ZI =settled");
 	/* the early Sync was ignored: without another one the unit is open, and its transaction, too */
 	play(">P >B >E >S <1 <2 <G >d >c <C =open =middle >S <ZI =settled");
+	play(">P >B >E >S <1 <2 <G >c >c <C =open =middle >S <ZI =settled");
 	play(">P >B >E >c >S <1 <2 <C <ZI =settled");
 }
 END_TEST

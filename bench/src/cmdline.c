@@ -246,7 +246,7 @@ take_option(int option, const char *name, const char *value, struct options *o, 
 		return set_setting(value, o, why);
 	case OPT_DATADIR:
 		text_list_add(&o->datadirs, value);
-		return true;
+		return *value == '/' ? true : why_set(why, "--datadir wants a path that begins with /, not %s", value);
 	case OPT_CROWD:
 		o->command = COMMAND_CROWD;
 		return true;

@@ -41,7 +41,8 @@ START_TEST(reads_the_options_of_run)
 
 	takes("run overhead --systems direct,pgweir:16/2 --clients 1,16/2 --duration 5 --runs 4 --discard 1 --quick "
 	      "--out d "
-	      "--pgbouncer ./b --datadir /x --datadir /y --set fsync=off --rate 250.5 --logs drop --max-direct 64",
+	      "--pgbouncer ./b --datadir /x --datadir /y --set fsync=off --rate 250.5 --logs drop --max-direct 64 "
+	      "--spread",
 	      &o);
 	ck_assert_int_eq(o.command, COMMAND_RUN);
 	ck_assert_str_eq(o.suite, "overhead");
@@ -59,6 +60,7 @@ START_TEST(reads_the_options_of_run)
 	ck_assert_double_eq(o.changes.rate, 250.5);
 	ck_assert_int_eq(o.logs, LOGS_DROPPED);
 	ck_assert_int_eq(o.max_direct, 64);
+	ck_assert_int_eq(o.changes.hosts, HOSTS_ALL);
 	cmdline_fini(&o);
 }
 END_TEST
@@ -123,6 +125,7 @@ START_TEST(refuses_what_makes_no_sense)
 		"run a --duration 5 --transactions 5",
 		"run a --server host=x --datadir /x",
 		"run a --max-direct 1e3",
+		"run a --datadir data",
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

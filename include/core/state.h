@@ -49,6 +49,16 @@ const char *pin_text(unsigned bit); /* for the console: "temp", "listen" ...; NU
 struct state_touched; /* names of settings that the transaction's texts touch */
 struct state_probe;   /* a question under way */
 
+#define STATE_TEXT_MAX 200u
+
+/* Texts that may be why a session is pinned, or those of a transaction that is watched. */
+struct state_text {
+	uint64_t fingerprint; /* wire/sql_fingerprint.h; of several together */
+	uint32_t n_texts;
+	uint32_t n; /* bytes of `text`, which is cut */
+	char text[STATE_TEXT_MAX];
+};
+
 /* What is known and suspected of one session. */
 struct state_marks {
 	uint32_t suspects;          /* SUSPECT_... of the transaction's texts so far */
@@ -58,6 +68,7 @@ struct state_marks {
 	bool was_in_transaction;    /* ... a unit ended inside a transaction */
 	uint8_t n_unanswered;       /* questions in a row that failed */
 	struct state_touched *touched;
+	struct state_text *text;  /* NULL: none is suspect, or not known */
 	struct settings *startup; /* its settings as of login */
 	uint64_t pinned_since_us;
 	uint64_t asked_unit; /* of the backend: after which unit it was asked last */
@@ -105,6 +116,12 @@ void state_probe_over(struct backend *b);
  * client should be told instead is in out, nothing if it knows already.
  */
 bool state_parameter_was_reset(struct backend *b, const char *name, const char *value, struct buf *out);
+
+/* ---- marks.text ---- */
+/* What was just suspected is to be told by its text; state_suspect_text does so itself. */
+bool state_wants_text(const struct session *s, const struct suspicion *x);
+void state_text_note(struct session *s, const uint8_t *sql, size_t n); /* one more */
+void state_text_forget(struct session *s);
 
 void state_free(struct session *s);
 void state_probe_free(struct state_probe **p); /* nulls; NULL is a no-op */

@@ -13,7 +13,9 @@
 #define ASK_CLIENTS (1u << SNAPSHOT_CLIENTS)
 #define ASK_SERVERS (1u << SNAPSHOT_SERVERS)
 #define ASK_POOLS (1u << SNAPSHOT_POOLS)
-#define ASK_ANSWERS_MAX (3 * WEIR_MAX_PROXIES + 1) /* of all kinds, and one of ask_add() */
+#define ASK_PINS (1u << SNAPSHOT_PINS)
+#define ASK_SETTINGS (1u << SNAPSHOT_SETTINGS)
+#define ASK_ANSWERS_MAX (SNAPSHOT_KIND_N * WEIR_MAX_PROXIES + 1) /* of all kinds, and one of ask_add() */
 
 struct ask {
 	uint64_t number;

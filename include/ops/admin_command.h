@@ -24,6 +24,7 @@ struct admin_call {
 	const struct ask *ask; /* the rows the command asks for; NULL: it asks for none */
 	struct stats *stats;
 	unsigned n_consoles;
+	bool may_change; /* admin_users: may see texts and values, too */
 	size_t n_args;
 	char **args;
 	struct buf *out;

@@ -28,6 +28,16 @@ void admin_show_active_sockets(struct admin_call *call);
 void admin_show_pools(struct admin_call *call);
 void admin_show_prepared(struct admin_call *call);
 
+struct reply;
+void admin_reply_time(struct reply *r, const struct weir *w, uint64_t us); /* monotonic, shown as a date */
+/* One row for each group, by name, malloc'ed; NULL: no memory. */
+struct snapshot_pool *admin_merge_pools(const struct ask *a, size_t *n);
+
+/* admin_show_state.c: what sessions keep between their transactions */
+void admin_show_pins(struct admin_call *call);
+void admin_show_session_state(struct admin_call *call);
+void admin_show_settings(struct admin_call *call);
+
 /* admin_show_stats.c: counters and averages */
 void admin_show_stats(struct admin_call *call);
 void admin_show_stats_totals(struct admin_call *call);

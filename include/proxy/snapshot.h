@@ -8,9 +8,17 @@
 #define PGWEIR_PROXY_SNAPSHOT_H
 
 #include "core/proxy.h"
+#include "core/state.h"
 #include "net/addr.h"
 
-enum snapshot_kind { SNAPSHOT_CLIENTS, SNAPSHOT_SERVERS, SNAPSHOT_POOLS };
+enum snapshot_kind {
+	SNAPSHOT_CLIENTS,
+	SNAPSHOT_SERVERS,
+	SNAPSHOT_POOLS,
+	SNAPSHOT_PINS,
+	SNAPSHOT_SETTINGS,
+	SNAPSHOT_KIND_N
+};
 
 #define SNAPSHOT_TEXT 64
 
@@ -37,6 +45,23 @@ struct snapshot_pool {
 	uint64_t n_xacts, n_queries, n_assignments, n_client_logins, bytes_received, bytes_sent;
 	uint64_t xact_us, query_us, wait_us, n_client_parses, n_server_parses, n_binds, n_prepared_hits, n_evictions;
 	uint64_t n_prepared; /* on its servers now */
+	uint64_t n_probes, n_replays, n_leaks, n_pins[PIN_N];
+};
+
+/* A session that keeps its server connection. */
+struct snapshot_pin {
+	char database[SNAPSHOT_TEXT], user[SNAPSHOT_TEXT];
+	const char *state; /* static */
+	uint64_t id, link_id, since_us;
+	uint32_t server_pid;
+	unsigned pins;          /* enum pin */
+	struct state_text text; /* n_texts 0: not known */
+};
+
+/* Settings, and how many in this proxy have them. */
+struct snapshot_settings {
+	struct settings *settings; /* a reference: see snapshot_free */
+	uint32_t n_sessions, n_backends;
 };
 
 struct mail_snapshot {
@@ -49,12 +74,17 @@ struct mail_snapshot {
 	union {
 		struct snapshot_link *links;
 		struct snapshot_pool *pools;
-		void *rows; /* malloc'ed; the receiver frees */
+		struct snapshot_pin *pins;
+		struct snapshot_settings *settings;
+		void *rows; /* malloc'ed */
 	};
 };
 
 /* peer, local and remote_pid of an open socket; -1: none. */
 void snapshot_take_socket(struct snapshot_link *row, int fd);
+
+void snapshot_free(struct mail_snapshot *m); /* NULL is a no-op */
+size_t snapshot_row_size(enum snapshot_kind kind);
 
 /* In the proxy: fills in m and posts it to the main thread. */
 void snapshot_take(struct proxy *p, struct mail_snapshot *m);

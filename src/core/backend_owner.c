@@ -60,6 +60,8 @@ backend_apply_settings(struct backend *b, struct settings *to, enum backend_chor
 		b->chore = (uint8_t)chore;
 		b->applying = settings_ref(to);
 		b->n_applied = 0;
+		if (n_messages > 0 && chore == CHORE_APPLY)
+			counter_add(&b->pool->stats.n_replays, 1);
 		stream_queue(&b->stream, buf_head(&out), out.len);
 	}
 	buf_fini(&out);

@@ -572,6 +572,9 @@ on_use(struct relay *r, const struct frame *f, const struct statement_ref *ref, 
 
 		if (state_looks_at_texts(s) && !state_suspect(s, x))
 			return refuse(r, f, ref, n_replaced);
+		if (state_wants_text(s, x) && (n_text = text_of(s, st, &text)) > 0)
+			state_text_note(s, text, n_text);
+		n_text = 0;
 		if ((x->flags & (SUSPECT_PREPARES | SUSPECT_EXECUTES)) != 0)
 			n_text = text_of(s, st, &text);
 	}

@@ -69,6 +69,7 @@ state_free(struct session *s)
 	free(s->marks.touched);
 	s->marks.touched = NULL;
 	settings_unref(&s->marks.startup);
+	state_text_forget(s);
 }
 
 /* ---- pins ---- */
@@ -100,6 +101,7 @@ void
 session_unpin(struct session *s)
 {
 	set_pins(s, 0);
+	state_text_forget(s);
 }
 
 /* One always may, unless none shall. */
@@ -228,7 +230,19 @@ state_suspect_text(struct session *s, const uint8_t *sql, size_t n, bool is_whol
 
 	state_scan(s, sql, n, is_whole, &x);
 	*flags = x.flags;
-	return state_suspect(s, &x);
+	if (!state_suspect(s, &x))
+		return false;
+	if (state_wants_text(s, &x))
+		state_text_note(s, sql, n);
+	return true;
+}
+
+/* Of a pinned session the texts that did it are known. */
+bool
+state_wants_text(const struct session *s, const struct suspicion *x)
+{
+	return (s->marks.suspects & MAY_PIN) != 0 && (s->pins & ~(unsigned)PIN_STATEMENT) == 0 &&
+	       (x->flags != 0 || s->pool->group->state_policy == STATE_STRICT);
 }
 
 bool
@@ -427,6 +441,8 @@ state_answered(struct session *s, unsigned asked, unsigned found, struct setting
 		take_settings(s, settings);
 	if ((s->pins & PIN_PREPARED) == 0)
 		s->marks.prepared_suspects = 0;
+	if ((s->pins & ~(unsigned)PIN_STATEMENT) == 0)
+		state_text_forget(s);
 }
 
 void
@@ -443,6 +459,8 @@ state_discarded(struct session *s)
 	/* it can't be part of anything: whatever was suspected before is over, and nothing was sent behind it */
 	forget_suspicion(s);
 	set_pins(s, s->pins & (PIN_LOADED | PIN_SEED | PIN_PRIVATE));
+	if (s->pins == 0)
+		state_text_forget(s);
 	s->marks.prepared_suspects = 0;
 	take_settings(s, s->marks.startup ? settings_ref(s->marks.startup) : settings_empty());
 	s->marks.suspects = SUSPECT_RESETS; /* the startup settings are to be put back */

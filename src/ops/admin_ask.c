@@ -13,15 +13,6 @@ asks_init(struct asks *as, struct weir *w)
 	TAILQ_INIT(&as->open);
 }
 
-static void
-free_answer(struct mail_snapshot *m)
-{
-	if (m == NULL)
-		return;
-	free(m->rows);
-	free(m);
-}
-
 static struct mail_snapshot *
 new_request(uint64_t number, enum snapshot_kind kind)
 {
@@ -39,7 +30,7 @@ new_request(uint64_t number, enum snapshot_kind kind)
 static bool
 make_requests(struct ask *a, unsigned n_proxies, unsigned kinds)
 {
-	for (unsigned kind = 0; kind < 3; kind++) {
+	for (unsigned kind = 0; kind < SNAPSHOT_KIND_N; kind++) {
 		if ((kinds & (1u << kind)) == 0)
 			continue;
 		for (unsigned i = 0; i < n_proxies; i++) {
@@ -87,7 +78,7 @@ ask_free(struct asks *as, struct ask **a)
 		return;
 	TAILQ_REMOVE(&as->open, *a, link);
 	for (size_t i = 0; i < (*a)->n; i++)
-		free_answer((*a)->answer[i]);
+		snapshot_free((*a)->answer[i]);
 	free(*a);
 	*a = NULL;
 }
@@ -101,7 +92,7 @@ asks_deliver(struct asks *as, struct mail_snapshot *m)
 		if (a->number == m->request)
 			break;
 	if (a == NULL) { /* who asked has gone */
-		free_answer(m);
+		snapshot_free(m);
 		return;
 	}
 	invariant(a->n_missing > 0 && a->n < ASK_ANSWERS_MAX);
@@ -115,11 +106,10 @@ struct mail_snapshot *
 ask_add(struct ask *a, enum snapshot_kind kind, size_t n)
 {
 	struct mail_snapshot *m = new_request(a->number, kind);
-	size_t size = kind == SNAPSHOT_POOLS ? sizeof(*m->pools) : sizeof(*m->links);
 
 	invariant(a->n < ASK_ANSWERS_MAX);
-	if (m == NULL || (m->rows = calloc(n > 0 ? n : 1, size)) == NULL) {
-		free_answer(m);
+	if (m == NULL || (m->rows = calloc(n > 0 ? n : 1, snapshot_row_size(kind))) == NULL) {
+		snapshot_free(m);
 		return NULL;
 	}
 	m->n = n;

@@ -150,6 +150,7 @@ run(struct console *c, const struct admin_command *command, struct admin_words *
 		.ask = c->ask,
 		.stats = a->stats,
 		.n_consoles = a->n_consoles,
+		.may_change = c->may_change,
 		.n_args = w != NULL ? w->n - n_words : 0,
 		.args = w != NULL ? w->word + n_words : NULL,
 		.out = &out,

@@ -47,8 +47,8 @@ static const struct reply_column columns[] = {
 #define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
 #define N_BUFFER_COLUMNS 7u
 
-static void
-reply_time(struct reply *r, const struct weir *w, uint64_t us)
+void
+admin_reply_time(struct reply *r, const struct weir *w, uint64_t us)
 {
 	int64_t since_start_s = ((int64_t)us - (int64_t)w->started_us) / 1000000;
 	time_t t = w->started_at + (time_t)since_start_s;
@@ -107,8 +107,8 @@ link_row(struct reply *r, const struct weir *w, const char *type, const struct s
 	reply_text(r, l->state);
 	reply_addr(r, &l->peer, &l->local);
 	reply_addr(r, &l->local, &l->peer);
-	reply_time(r, w, l->connect_us);
-	reply_time(r, w, l->request_us > 0 ? l->request_us : l->connect_us);
+	admin_reply_time(r, w, l->connect_us);
+	admin_reply_time(r, w, l->request_us > 0 ? l->request_us : l->connect_us);
 	reply_uint(r, l->wait_us / 1000000);
 	reply_uint(r, l->wait_us % 1000000);
 	reply_int(r, l->close_needed);
@@ -232,11 +232,15 @@ merge_pool(struct snapshot_pool *into, const struct snapshot_pool *from)
 	into->n_prepared += from->n_prepared;
 	if (from->max_wait_us > into->max_wait_us)
 		into->max_wait_us = from->max_wait_us;
+	into->n_probes += from->n_probes;
+	into->n_replays += from->n_replays;
+	into->n_leaks += from->n_leaks;
+	for (unsigned i = 0; i < PIN_N; i++)
+		into->n_pins[i] += from->n_pins[i];
 }
 
-/* One row for each group, by name; NULL: no memory. */
-static struct snapshot_pool *
-merge_pools(const struct ask *a, size_t *n)
+struct snapshot_pool *
+admin_merge_pools(const struct ask *a, size_t *n)
 {
 	struct snapshot_pool *all;
 	size_t n_all = 0;
@@ -311,7 +315,7 @@ admin_show_pools(struct admin_call *call)
 	size_t n = 0;
 	struct reply r;
 
-	pools = merge_pools(call->ask, &n);
+	pools = admin_merge_pools(call->ask, &n);
 	if (pools == NULL) {
 		reply_error(call->out, "53200", "out of memory");
 		return;
@@ -341,7 +345,7 @@ admin_show_prepared(struct admin_call *call)
 	size_t n = 0;
 	struct reply r;
 
-	pools = merge_pools(call->ask, &n);
+	pools = admin_merge_pools(call->ask, &n);
 	if (pools == NULL) {
 		reply_error(call->out, "53200", "out of memory");
 		return;

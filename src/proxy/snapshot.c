@@ -193,6 +193,11 @@ take_stats(struct snapshot_pool *row, const struct pool_stats *s)
 	row->n_client_parses = counter_get(&s->n_client_parses);
 	row->n_server_parses = counter_get(&s->n_server_parses);
 	row->n_binds = counter_get(&s->n_binds);
+	row->n_probes = counter_get(&s->n_probes);
+	row->n_replays = counter_get(&s->n_replays);
+	row->n_leaks = counter_get(&s->n_leaks);
+	for (unsigned i = 0; i < PIN_N; i++)
+		row->n_pins[i] = counter_get(&s->n_pins[i]);
 	row->n_prepared_hits = counter_get(&s->n_prepared_hits);
 	row->n_evictions = counter_get(&s->n_evictions);
 }
@@ -225,6 +230,108 @@ take_pools(struct proxy *p, struct mail_snapshot *m)
 	}
 }
 
+/* ---- session state ---- */
+
+static void
+take_pin(struct snapshot_pin *row, const struct session *s)
+{
+	str_copy(row->database, sizeof(row->database), s->pool->group->database);
+	str_copy(row->user, sizeof(row->user), s->user);
+	row->state = session_state_label((enum session_state)s->state);
+	row->id = s->id;
+	row->link_id = s->backend ? s->backend->id : 0;
+	row->server_pid = s->backend ? s->backend->server_pid : 0;
+	row->since_us = s->marks.pinned_since_us;
+	row->pins = s->pins;
+	if (s->marks.text != NULL)
+		row->text = *s->marks.text;
+}
+
+static void
+take_pins(struct proxy *p, struct mail_snapshot *m)
+{
+	size_t cap = counter_get(&p->n_pinned);
+	const struct session *s;
+
+	m->pins = calloc(cap ? cap : 1, sizeof(*m->pins));
+	m->failed = m->pins == NULL;
+	TAILQ_FOREACH (s, &p->sessions, link)
+		if (!m->failed && m->n < cap && s->pins != 0)
+			take_pin(&m->pins[m->n++], s);
+}
+
+static int
+compare_settings(const void *a, const void *b)
+{
+	const struct snapshot_settings *x = a, *y = b;
+
+	return x->settings < y->settings ? -1 : x->settings > y->settings;
+}
+
+/* One row for each set, with a reference of its own. */
+static void
+merge_settings(struct mail_snapshot *m)
+{
+	size_t n = 0;
+
+	qsort(m->settings, m->n, sizeof(*m->settings), compare_settings);
+	for (size_t i = 0; i < m->n; i++) {
+		if (n > 0 && m->settings[n - 1].settings == m->settings[i].settings) {
+			m->settings[n - 1].n_sessions += m->settings[i].n_sessions;
+			m->settings[n - 1].n_backends += m->settings[i].n_backends;
+			continue;
+		}
+		m->settings[n] = m->settings[i];
+		(void)settings_ref(m->settings[n++].settings);
+	}
+	m->n = n;
+}
+
+static void
+take_settings(struct proxy *p, struct mail_snapshot *m)
+{
+	size_t cap = counter_get(&p->n_sessions) + counter_get(&p->n_backends);
+	const struct session *s;
+	const struct backend *b;
+
+	m->settings = calloc(cap ? cap : 1, sizeof(*m->settings));
+	m->failed = m->settings == NULL;
+	if (m->failed)
+		return;
+	TAILQ_FOREACH (s, &p->sessions, link)
+		if (m->n < cap && s->logged_in && s->settings != NULL)
+			m->settings[m->n++] = (struct snapshot_settings){s->settings, 1, 0};
+	TAILQ_FOREACH (b, &p->backends, link)
+		if (m->n < cap && b->label != NULL)
+			m->settings[m->n++] = (struct snapshot_settings){b->label, 0, 1};
+	merge_settings(m);
+}
+
+size_t
+snapshot_row_size(enum snapshot_kind kind)
+{
+	static const size_t sizes[SNAPSHOT_KIND_N] = {
+		[SNAPSHOT_CLIENTS] = sizeof(struct snapshot_link),
+		[SNAPSHOT_SERVERS] = sizeof(struct snapshot_link),
+		[SNAPSHOT_POOLS] = sizeof(struct snapshot_pool),
+		[SNAPSHOT_PINS] = sizeof(struct snapshot_pin),
+		[SNAPSHOT_SETTINGS] = sizeof(struct snapshot_settings),
+	};
+
+	return sizes[kind];
+}
+
+void
+snapshot_free(struct mail_snapshot *m)
+{
+	if (m == NULL)
+		return;
+	for (size_t i = 0; m->kind == SNAPSHOT_SETTINGS && i < m->n; i++)
+		settings_unref(&m->settings[i].settings);
+	free(m->rows);
+	free(m);
+}
+
 void
 snapshot_take(struct proxy *p, struct mail_snapshot *m)
 {
@@ -238,6 +345,14 @@ snapshot_take(struct proxy *p, struct mail_snapshot *m)
 		break;
 	case SNAPSHOT_POOLS:
 		take_pools(p, m);
+		break;
+	case SNAPSHOT_PINS:
+		take_pins(p, m);
+		break;
+	case SNAPSHOT_SETTINGS:
+		take_settings(p, m);
+		break;
+	case SNAPSHOT_KIND_N:
 		break;
 	}
 	mailbox_post(p->weir->main_mailbox, &m->mail);

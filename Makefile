@@ -203,6 +203,13 @@ DRIVERS =
 check-drivers: all $(DRIVER_BIN)
 	@PGWEIR='$(abspath $(PGWEIR))' LIBPQ_JOBS='$(abspath $(DRIVER_BIN))' $(if $(SAN),$(SAN_ENV)) tests/drivers/run $(DRIVERS)
 
+# PostgreSQL's own regression tests, from a source tree (tests/regress/README.md). TESTS='temp guc' runs only those.
+PGSRC =
+TESTS =
+.PHONY: check-regress
+check-regress: all
+	@PGWEIR='$(abspath $(PGWEIR))' PGSRC='$(PGSRC)' $(if $(SAN),$(SAN_ENV)) tests/regress/run $(TESTS)
+
 check-asan:
 	@$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-asan SAN=address,undefined tests
 	@$(MAKE) --no-print-directory BUILD=build-asan SAN=address,undefined check-run

@@ -115,6 +115,15 @@ read_ids(pid_t pid, const char *name, pid_t *out, size_t cap)
 	return n;
 }
 
+static bool
+has_list(pid_t pid, const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	return access(path, R_OK) == 0;
+}
+
 /* ---- sampling ---- */
 
 static void
@@ -169,6 +178,9 @@ add_server(struct sample *sample, pid_t postmaster, uint64_t *max_shared_kb)
 	size_t n;
 
 	snprintf(name, sizeof(name), "task/%d/children", (int)postmaster);
+	/* Not all kernels tell of children (CONFIG_PROC_CHILDREN): then nothing is known of the server. */
+	if (!has_list(postmaster, name))
+		return;
 	n = read_ids(postmaster, name, children, sizeof(children) / sizeof(children[0]));
 	add_process(sample, SAMPLE_SERVER, postmaster, max_shared_kb);
 	for (size_t i = 0; i < n; i++) {

@@ -301,7 +301,11 @@ parse_named(struct relay *r, const struct frame *f, const char *name, struct sta
 		return false;
 	}
 	note->st = statement_ref(st);
-	return parse_new_name(r, f, st, note, n_replaced);
+	/* where the server skips it, the queue undoes it at once, and the last references are gone before it is sent */
+	st = statement_ref(st);
+	ok = parse_new_name(r, f, st, note, n_replaced);
+	statement_unref(&st);
+	return ok;
 }
 
 static struct statement *
@@ -624,23 +628,39 @@ on_close(struct relay *r, const struct frame *f, const struct statement_ref *ref
 	return note_send_close(r, NEVER_PREPARED, REPLYQ_PASS, note);
 }
 
+/* Whether what x notes comes about is not known, and what becomes of a message of this type depends on it. */
+static bool
+is_in_doubt(const struct note *x, char type, const char *name, const struct statement *st)
+{
+	if (name[0] == '\0')
+		return x->kind == NOTE_UNNAMED || x->kind == NOTE_REPARSED;
+	if (st != NULL && x->st == st && (x->kind == NOTE_PARSED_AHEAD || x->kind == NOTE_EVICTED))
+		return true;
+	if (!names_are_same(x->name, name))
+		return false;
+	/* of a Parse that goes to the server as it is, nothing is there if it is skipped, as the server will say */
+	return x->kind == NOTE_NAME_CLOSED ||
+	       (x->kind == NOTE_NAMED && (!x->on_backend || type == FE_PARSE || type == FE_CLOSE));
+}
+
 /*
- * A Close of that name in an earlier unit has not been answered: whether the statement is still there when this message is
- * executed can't be told before.
+ * A Parse or Close of that statement in an earlier unit has not been answered: whether it is there when this message is executed
+ * can't be told before, and another session's may be in its place. A Parse of the unnamed statement doesn't mind.
  */
 static bool
-is_doubtful(const struct session *s, const char *name)
+is_doubtful(const struct session *s, char type, const char *name)
 {
 	const struct backend *b = s->backend;
+	const struct statement *st;
 
-	if (s->n_closing == 0 || name[0] == '\0')
+	if (b->n_units_sent == b->n_units_done || (type == FE_PARSE && name[0] == '\0'))
 		return false;
-	for (uint32_t i = 0; i < b->owed.n; i++) {
-		const struct note *x = replyq_what(&b->owed, i);
+	st = names_find(s->names, name);
+	for (uint32_t i = b->owed.n; i > 0; i--) {
+		const struct note *x = replyq_what(&b->owed, i - 1);
 
-		if (x != NULL && x->kind == NOTE_NAME_CLOSED && x->unit != b->n_units_sent &&
-		    names_are_same(x->name, name))
-			return true;
+		if (x != NULL && is_in_doubt(x, type, name, st))
+			return x->unit != b->n_units_sent;
 	}
 	return false;
 }
@@ -661,7 +681,7 @@ prepared_client_message(struct relay *r, const struct frame *f, size_t *n_replac
 		/* malformed: as it is, for the server to say so */
 		return replyq_sent(&r->session->backend->owed, f->type, false) ? PREPARED_PASS : PREPARED_FAILED;
 	}
-	if (ref.kind != 'P' && is_doubtful(r->session, ref.name))
+	if (ref.kind != 'P' && is_doubtful(r->session, f->type, ref.name))
 		return PREPARED_WAIT;
 	if (r->session->lost != NULL && !replyq_is_open(&r->session->backend->owed))
 		names_free(&r->session->lost);
@@ -678,6 +698,19 @@ prepared_client_message(struct relay *r, const struct frame *f, size_t *n_replac
 
 /* ---- Query ---- */
 
+/* A change of the unnamed statement is under way, and may be undone. */
+static bool
+is_unnamed_pending(const struct backend *b)
+{
+	for (uint32_t i = 0; i < b->owed.n; i++) {
+		const struct note *x = replyq_what(&b->owed, i);
+
+		if (x != NULL && x->kind == NOTE_UNNAMED)
+			return true;
+	}
+	return false;
+}
+
 bool
 prepared_client_query(struct session *s)
 {
@@ -686,12 +719,10 @@ prepared_client_query(struct session *s)
 
 	b->unnamed_of = NULL;
 	s->parse_is_unbound = false;
-	if (s->unnamed == NULL)
-		return replyq_sent(&b->owed, FE_QUERY, false);
-	if (replyq_at_boundary(&b->owed)) {
+	if (!replyq_is_open(&b->owed))
 		unnamed_free(&s->unnamed); /* nothing can make the server skip it */
+	if (s->unnamed == NULL && !is_unnamed_pending(b))
 		return replyq_sent(&b->owed, FE_QUERY, false);
-	}
 	note = note_new(NOTE_UNNAMED, b, s, NULL);
 	if (note == NULL)
 		return false;

@@ -344,6 +344,8 @@ relay_query(struct relay *r, const struct frame *f)
 	}
 	if (!prepared_client_query(s))
 		return STEP_FAILED;
+	if (s->backend->owed.mode == REPLYQ_SKIPPING)
+		return STEP_ON; /* nothing will be answered that could be waited for */
 	return is_whole && (s->backend->shown != NULL ||
 	                    ((flags & SUSPECT_PREPARES) != 0 && prepared_may_discard(sql, n)))
 	               ? STEP_BRAKE

@@ -49,6 +49,7 @@ struct backend {
 	bool retire;         /* close instead of idling */
 	uint8_t minor;       /* protocol 3.x that its login asks for */
 	bool is_own;         /* opened for one session (replication): never pooled */
+	uint8_t watch;       /* enum state_watch */
 	bool has_served;     /* a session has had it: server_lifetime = 0 means once */
 	uint32_t msg_left;   /* bytes of a message under way from the server */
 	bool msg_hidden;     /* and whose it is */
@@ -60,6 +61,7 @@ struct backend {
 	struct shown *shown;           /* what the text under way names of them; NULL: nothing */
 	struct session *unnamed_of; /* whose its unnamed statement is; compared only, and only with its own session */
 	uint64_t n_units_sent, n_units_done; /* of clients */
+	uint64_t watched_unit;               /* the last one sent before it was asked (watch) */
 	uint64_t discarding_unit;            /* the last unit that may end all statements, + 1 */
 	struct pool *pool;
 	struct session *session;   /* BACKEND_ACTIVE; its own one from the beginning */

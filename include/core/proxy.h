@@ -49,6 +49,7 @@ struct proxy {
 	TAILQ_HEAD(cancel_list, cancel) cancels;
 	struct session *sessions_by_key; /* hash by cancel_pid */
 	struct pool *pools;              /* hash by group */
+	uint64_t sample_at;              /* see core/state_sample.h: from so many transactions on; 0: not known yet */
 
 	counter n_sessions, n_sessions_ended, n_backends, n_idle_backends, n_pinned, n_waiting, n_pools, n_cancels;
 	counter bytes_from_clients, bytes_to_clients, n_transactions;

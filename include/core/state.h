@@ -66,6 +66,7 @@ struct state_marks {
 	uint32_t n_sets;            /* since the suspicion began: SET was executed so many times */
 	bool failed;                /* ... something failed */
 	bool was_in_transaction;    /* ... a unit ended inside a transaction */
+	bool has_literals;          /* some settings are spelled as a lone SET did */
 	uint8_t n_unanswered;       /* questions in a row that failed */
 	struct state_touched *touched;
 	struct state_text *text;  /* NULL: none is suspect, or not known */

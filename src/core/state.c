@@ -5,6 +5,7 @@
 #include "core/backend.h"
 #include "core/session.h"
 #include "core/state_probe.h"
+#include "core/state_sample.h"
 #include "wire/build.h"
 #include "wire/pgmsg.h"
 #include "wire/suspect.h"
@@ -237,12 +238,22 @@ state_suspect_text(struct session *s, const uint8_t *sql, size_t n, bool is_whol
 	return true;
 }
 
+/* What is sent on it now will be watched. */
+static bool
+is_watched(const struct backend *b)
+{
+	return b->watch == WATCH_BEFORE || b->watch == WATCH_NEXT;
+}
+
 /* Of a pinned session the texts that did it are known. */
 bool
 state_wants_text(const struct session *s, const struct suspicion *x)
 {
-	return (s->marks.suspects & MAY_PIN) != 0 && (s->pins & ~(unsigned)PIN_STATEMENT) == 0 &&
-	       (x->flags != 0 || s->pool->group->state_policy == STATE_STRICT);
+	if ((s->pins & ~(unsigned)PIN_STATEMENT) != 0)
+		return false;
+	if (s->backend != NULL && is_watched(s->backend))
+		return true;
+	return (s->marks.suspects & MAY_PIN) != 0 && (x->flags != 0 || s->pool->group->state_policy == STATE_STRICT);
 }
 
 bool
@@ -328,8 +339,10 @@ adopt_lone_set(struct session *s)
 	if (t == NULL || !t->is_lone || s->marks.n_sets != 1 || s->marks.failed || s->marks.was_in_transaction ||
 	    is_peculiar(t->names[0]))
 		return false;
-	if (!is_reported(s->backend, t->names[0]))
+	if (!is_reported(s->backend, t->names[0])) {
 		take_settings(s, settings_with(s->settings, t->names[0], t->value));
+		s->marks.has_literals = true;
+	}
 	return true;
 }
 
@@ -401,6 +414,17 @@ ask(struct session *s, const struct state_question *q)
 	return state_probe_send(s->backend, q) ? STATE_ASKING : STATE_FAILED;
 }
 
+static enum state_verdict
+sample(struct session *s)
+{
+	const struct state_question everything = {.pins = PIN_TEMP | PIN_LISTEN | PIN_LOCK | PIN_PREPARED | PIN_CURSOR,
+	                                          .scans = true};
+
+	if (s->state == SESSION_LEAVING || s->backend->probe != NULL || !state_sample_begin(s))
+		return STATE_CLEAR;
+	return ask(s, &everything);
+}
+
 enum state_verdict
 state_unit_over(struct session *s)
 {
@@ -411,8 +435,9 @@ state_unit_over(struct session *s)
 	if ((s->marks.suspects & OPEN) == 0 && !asks_again(s)) {
 		s->marks.n_sets = 0;
 		s->marks.failed = false;
-		return STATE_CLEAR;
+		return state_sample_is_due(s) ? sample(s) : STATE_CLEAR;
 	}
+	b->watch = WATCH_NONE;
 	if (s->state == SESSION_LEAVING || b->probe != NULL)
 		return STATE_CLEAR; /* it will be reset when the session is gone */
 	q.restores = must_restore_startup(s);
@@ -429,25 +454,30 @@ state_unit_over(struct session *s)
 	}
 	verdict = ask(s, &q);
 	forget_suspicion(s);
+	if (verdict == STATE_CLEAR && s->pins == 0)
+		state_text_forget(s);
 	return verdict;
 }
 
 void
 state_answered(struct session *s, unsigned asked, unsigned found, struct settings *settings)
 {
-	set_pins(s, (s->pins & ~(asked | PIN_UNKNOWN)) | found);
 	s->marks.n_unanswered = 0;
+	if (!state_sample_answered(s, found, &settings))
+		set_pins(s, (s->pins & ~(asked | PIN_UNKNOWN)) | found);
 	if (settings != NULL)
 		take_settings(s, settings);
 	if ((s->pins & PIN_PREPARED) == 0)
 		s->marks.prepared_suspects = 0;
-	if ((s->pins & ~(unsigned)PIN_STATEMENT) == 0)
+	/* but of what was sent meanwhile */
+	if ((s->pins & ~(unsigned)PIN_STATEMENT) == 0 && (s->marks.suspects & MAY_PIN) == 0 && !is_watched(s->backend))
 		state_text_forget(s);
 }
 
 void
 state_unanswered(struct session *s)
 {
+	s->backend->watch = WATCH_NONE;
 	session_pin(s, PIN_UNKNOWN);
 	if (s->marks.n_unanswered < UINT8_MAX)
 		s->marks.n_unanswered++;

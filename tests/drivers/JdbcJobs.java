@@ -415,6 +415,27 @@ public class JdbcJobs {
 		db.commit();
 	}
 
+	// The driver's own startup parameters and calls that are a SET of the session.
+	static void settings(Connection unused) throws Exception {
+		String tenant = "tenant_" + SESSION % 4;
+		try (Connection db = connect("&ApplicationName=habits&options=-c%20statement_timeout=55s")) {
+			db.setAutoCommit(true);
+			db.setSchema(tenant);
+			db.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+			for (int i = 0; i < ROUNDS; i++) {
+				db.setReadOnly(i % 2 == 0);
+				db.setAutoCommit(i % 3 == 0);
+				say("settings", attempt(db, "select current_setting('extra_float_digits'), current_setting('application_name'),"
+					+ " current_setting('search_path') like ?, current_setting('transaction_isolation'),"
+					+ " current_setting('transaction_read_only'), current_setting('statement_timeout')", "%" + tenant + "%"));
+				if (!db.getAutoCommit())
+					db.commit();
+			}
+			say("settings", db.getSchema() == null);
+			say("settings", db.getTransactionIsolation());
+		}
+	}
+
 	static Connection run(String name, Connection db, Job job) throws Exception {
 		try {
 			job.run(db);
@@ -442,6 +463,7 @@ public class JdbcJobs {
 		db = run("batch", db, JdbcJobs::batch);
 		db = run("reconnect", db, JdbcJobs::reconnect);
 		db = run("sessions", db, JdbcJobs::sessions);
+		db = run("settings", db, JdbcJobs::settings);
 		db.close();
 	}
 }

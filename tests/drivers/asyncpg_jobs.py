@@ -237,10 +237,45 @@ async def job_sessions(_):
     await db.close()
 
 
+# Settings of the login, and the driver's own reset, which its pool sends between two users: locks, cursors, channels and
+# settings all at once.
+async def job_settings(_):
+    db = await connect(server_settings={"timezone": "Asia/Tokyo", "application_name": "habits", "jit": "off"})
+    for i in range(ROUNDS):
+        await db.execute(f"set work_mem = '{10 + SESSION % 5 + i}MB'")
+        async with db.transaction():
+            await db.execute("set local timezone = 'UTC'")
+            say("settings", await attempt(db, "select current_setting('work_mem') = $1, current_setting('timezone')",
+                                          f"{10 + SESSION % 5 + i}MB"))
+        await db.reset()
+        say("settings", await attempt(db, "select current_setting('work_mem'), current_setting('timezone'),"
+                                          " current_setting('application_name'), current_setting('jit')"))
+    await db.close()
+
+
+async def job_pinned(_):
+    told = asyncio.Queue()
+    channel = f"asyncpg_{SESSION}"
+    worker, boss = await connect(database="pinned"), await connect(database="pinned")
+    await worker.add_listener(channel, lambda _db, _pid, _channel, payload: told.put_nowait(payload))
+    for i in range(ROUNDS):
+        await boss.execute("select pg_notify($1, $2)", channel, f"job {i}")
+        say("pinned", await told.get())
+        await worker.execute("create temporary table if not exists seen (i int)")
+        await worker.execute("insert into seen values ($1)", i)
+    say("pinned", await attempt(worker, "select count(*), sum(i) from seen"))
+    await worker.reset()
+    say("pinned", await attempt(worker, "select count(*) from pg_listening_channels()"))
+    say("pinned", await attempt(worker, "drop table seen"))
+    await worker.close()
+    await boss.close()
+
+
 async def main():
     db = await connect()
     for job in (job_prepared, job_reuse, job_changed_table, job_transaction, job_savepoint, job_error, job_cancel,
-                job_copy, job_cursor, job_large_result, job_large_object, job_batch, job_reconnect, job_sessions):
+                job_copy, job_cursor, job_large_result, job_large_object, job_batch, job_reconnect, job_sessions,
+                job_settings, job_pinned):
         try:
             await job(db)
         except Exception as error:

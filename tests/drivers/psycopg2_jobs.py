@@ -197,8 +197,73 @@ def job_sessions(_):
     two.close()
 
 
+# As Django does: the time zone and the encoding of each new connection, isolation by SET SESSION CHARACTERISTICS; and
+# one schema per tenant in search_path, as packages for it do. Before a pool lends it again the driver resets it.
+def job_settings(_):
+    zones = ("UTC", "Asia/Tokyo", "America/Lima")
+    zone, tenant = zones[SESSION % 3], f"tenant_{SESSION % 4}"
+    db = connect()
+    db.set_client_encoding("UTF8")
+    db.set_session(autocommit=True)
+    with db.cursor() as cur:
+        cur.execute("select set_config('TimeZone', %s, false)", (zone,))
+        cur.execute(f"set search_path = {tenant}, public")
+        cur.execute("set session characteristics as transaction isolation level repeatable read")
+    for i in range(ROUNDS):
+        db.autocommit = i % 2 == 0
+        cur = db.cursor()
+        cur.execute("select current_setting('TimeZone') = %s, current_setting('search_path') = %s,"
+                    " current_setting('transaction_isolation'), count(*) from account where s = %s and id < 0",
+                    (zone, f"{tenant}, public", SESSION))
+        say("settings", cur.fetchone())
+        if i % 2:
+            cur.execute("set local timezone = 'Europe/Rome'")
+            cur.execute("set work_mem = '7MB'")
+            cur.execute("show timezone")
+            say("settings", cur.fetchone())
+            db.rollback()
+    db.reset()
+    db.autocommit = True
+    with db.cursor() as cur:
+        cur.execute("select current_setting('search_path'), current_setting('default_transaction_isolation'),"
+                    " current_setting('work_mem')")
+        say("settings", cur.fetchone())
+    db.close()
+
+
+# A migration: a lock of the session over many transactions, a temporary table, a cursor that outlives its transaction.
+def job_pinned(_):
+    db = psycopg2.connect(dbname="pinned")
+    db.autocommit = True
+    cur = db.cursor()
+    cur.execute("select pg_try_advisory_lock(%s)", (SESSION,))
+    say("pinned", cur.fetchone())
+    cur.execute("create temporary table staged (i int)")
+    for i in range(ROUNDS):
+        db.autocommit = i % 2 == 0
+        cur.execute("insert into staged values (%s)", (i,))
+        if i % 2:
+            db.commit()
+    db.autocommit = True
+    cur.execute("declare kept cursor with hold for select i from staged order by i")
+    cur.execute("select count(*), sum(i) from staged")
+    say("pinned", cur.fetchone())
+    cur.execute("drop table staged")
+    cur.execute("fetch 3 from kept")
+    say("pinned", cur.fetchall())
+    cur.execute("close kept")
+    cur.execute("select count(*) from pg_locks where locktype = 'advisory' and objid = %s", (SESSION,))
+    say("pinned", cur.fetchone())
+    cur.execute("select pg_advisory_unlock(%s)", (SESSION,))
+    say("pinned", cur.fetchone())
+    cur.execute("select count(*) from pg_locks where locktype = 'advisory' and objid = %s", (SESSION,))
+    say("pinned", cur.fetchone())
+    say("pinned", attempt(cur, "select * from staged"))
+    db.close()
+
+
 not_here("prepared", "it sends texts with the parameters in them")
 not_here("reuse", "it sends texts with the parameters in them")
 not_here("changed-table", "it sends texts with the parameters in them")
 run_jobs((job_transaction, job_savepoint, job_error, job_cancel, job_copy, job_cursor, job_large_result,
-          job_large_object, job_batch, job_reconnect, job_sessions), connect)
+          job_large_object, job_batch, job_reconnect, job_sessions, job_settings, job_pinned), connect)

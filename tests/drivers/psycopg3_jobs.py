@@ -287,5 +287,43 @@ def job_sessions(_):
     two.close()
 
 
+# What a pool does between two users of a connection, and what the next one then finds.
+def job_settings(_):
+    db = psycopg.connect("", autocommit=True, options="-c timezone=Asia/Tokyo -c work_mem=5MB")
+    db.prepare_threshold = 0
+    for i in range(ROUNDS):
+        work_mem = f"{10 + SESSION % 5 + i}MB"
+        db.execute("select set_config('work_mem', %s, false), set_config('app.tenant', %s, false)", (work_mem, f"t{SESSION}"))
+        db.execute("set timezone = 'America/Lima'")
+        with transaction(db):
+            db.execute("set role none")
+        same = db.execute("select current_setting('work_mem') = %s, current_setting('app.tenant') = %s, current_setting('TimeZone')",
+                          (work_mem, f"t{SESSION}")).fetchall()
+        say("settings", same)
+        db.execute(("discard all", "reset all")[i % 2], prepare=False)
+        if i % 2 == 0:
+            db._prepared.clear()  # the driver's memory of what is prepared, as its pool's users have to
+        say("settings", attempt(db, "select current_setting('work_mem'), current_setting('TimeZone'),"
+                                    " nullif(current_setting('app.tenant', true), '')"))
+    db.close()
+
+
+# A worker that is told of jobs, between other work on the same connection.
+def job_pinned(_):
+    channel = f"jobs_{SESSION}"
+    with psycopg.connect(dbname="pinned", autocommit=True) as worker, psycopg.connect(dbname="pinned", autocommit=True) as boss:
+        worker.execute(f"listen {channel}")
+        for i in range(ROUNDS):
+            boss.execute("select pg_notify(%s, %s)", (channel, f"job {i}"))
+            for told in worker.notifies():
+                say("pinned", told.payload)
+                break
+            say("pinned", attempt(worker, "select count(*) from pg_listening_channels()"))
+        worker.execute("unlisten *")
+        boss.execute("select pg_notify(%s, 'late')", (channel,))
+        say("pinned", attempt(worker, "select count(*) from pg_listening_channels()"))
+
+
 run_jobs((job_prepared, job_reuse, job_changed_table, job_transaction, job_savepoint, job_error, job_cancel, job_copy,
-          job_cursor, job_large_result, job_large_object, job_batch, job_reconnect, job_sessions), connect)
+          job_cursor, job_large_result, job_large_object, job_batch, job_reconnect, job_sessions, job_settings,
+          *(() if PIPELINE else (job_pinned,))), connect)

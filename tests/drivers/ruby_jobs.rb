@@ -271,6 +271,41 @@ JOBS['sessions'] = lambda do |db|
   say 'sessions', (attempt { db.exec("select count(*), sum(balance) from account where s = #{SESSION} and id between 1000 and 8999") })
 end
 
+# What Rails sets on a new connection, and its DISCARD ALL before the connection is used anew.
+JOBS['settings'] = lambda do |_|
+  zone = %w[UTC Asia/Tokyo America/Lima][SESSION % 3]
+  own = connect
+  set_up = lambda do
+    own.exec("SET client_min_messages TO 'warning'")
+    own.exec('SET standard_conforming_strings = on')
+    own.exec('SET intervalstyle = iso_8601')
+    own.exec("SET SESSION timezone TO '#{zone}'")
+    own.exec("SET SESSION statement_timeout TO '#{50 + SESSION % 7}s'")
+  end
+  ROUNDS.times do |i|
+    set_up.call
+    own.transaction { own.exec("SET LOCAL statement_timeout = 0; select '1 day'::interval") }
+    say 'settings', own.exec("select current_setting('client_min_messages'), interval '1 month 2 days',
+      current_setting('timezone') = '#{zone}', current_setting('statement_timeout') = '#{50 + SESSION % 7}s'").values
+    own.exec(i.even? ? 'DISCARD ALL' : 'RESET ALL')
+    say 'settings', own.exec("select current_setting('client_min_messages'), interval '1 month 2 days',
+      current_setting('statement_timeout')").values
+  end
+  own.close
+end
+
+# Its migrations: under a lock of the session.
+JOBS['pinned'] = lambda do |_|
+  own = PG.connect(dbname: 'pinned')
+  ROUNDS.times do
+    say 'pinned', own.exec_params('SELECT pg_try_advisory_lock($1)', [SESSION]).values
+    own.transaction { own.exec('create table if not exists never_mind (i int); drop table never_mind') } if SESSION % 100 == 0
+    own.transaction { say 'pinned', own.exec("select count(*) from pg_locks where locktype = 'advisory' and objid = #{SESSION} and pid = pg_backend_pid()").values }
+    say 'pinned', own.exec_params('SELECT pg_advisory_unlock($1)', [SESSION]).values
+  end
+  own.close
+end
+
 db = connect
 JOBS.each do |name, job|
   job.call(db)

@@ -228,6 +228,27 @@ START_TEST(long_texts_are_cut)
 }
 END_TEST
 
+/* It can't be seen whole, so everything is asked for: nothing is there. */
+START_TEST(a_large_text_does_not_pin)
+{
+	struct daemon *d = start("");
+	PGconn *a = daemon_connect(d);
+	char *filler = calloc(1, 100001);
+
+	memset(filler, 'x', 100000);
+	query_ok(a, "select '%s'", filler);
+	query_ok(a, "begin; select '%s'; create temp table t (i int); commit", filler);
+	ck_assert(wait_until(daemon_count(d, "pins", "reason", "temp") == 1, 5000));
+	query_ok(a, "drop table t");
+	ck_assert(wait_until(pinned(d) == 0, 5000));
+	ck_assert_int_eq(daemon_show(d, "session_state", "database", "app", "total_pins_seed"), 0);
+	ck_assert_int_ge(daemon_show(d, "session_state", "database", "app", "total_probes"), 3);
+	free(filler);
+	PQfinish(a);
+	daemon_stop(d);
+}
+END_TEST
+
 SUITE_MAIN("console_state", 30, pins_are_shown_while_they_last, prepared_texts_are_known,
            texts_and_values_are_for_administrators, settings_are_counted_over_all_proxies, replays_are_counted,
-           long_texts_are_cut)
+           long_texts_are_cut, a_large_text_does_not_pin)

@@ -69,7 +69,7 @@ struct replyq {
 	uint32_t n_maybe; /* units the server may or may not answer */
 	uint8_t mode;     /* enum replyq_mode */
 	bool in_unit;     /* extended messages were sent, and no Sync or query after them */
-	bool in_doubt; /* something was sent of which only the server knows whether it is skipped: never settled again */
+	bool in_doubt; /* something was sent of which only the server knows whether it is skipped: a barrier tells when all is over */
 	char tx;       /* status of the last ReadyForQuery */
 	/* Tells what became of an entry with a `what`; after an error the latest first, so that changes can be undone. */
 	void (*settle)(void *what, enum replyq_outcome outcome);
@@ -128,11 +128,11 @@ replyq_at_boundary(const struct replyq *q)
 	return !q->in_unit && q->mode == REPLYQ_NORMAL;
 }
 
-/* Nor may the next unit be sent before it is known whether all Syncs of a COPY that failed are answered. */
+/* Nor may the next unit be sent before it is known whether all that was sent into a COPY that failed is answered. */
 static inline bool
 replyq_must_wait(const struct replyq *q)
 {
-	return q->n_maybe > 0 && replyq_at_boundary(q);
+	return (q->n_maybe > 0 || q->in_doubt) && replyq_at_boundary(q);
 }
 
 /* In an open COPY FROM STDIN whose end has not been sent. */
@@ -154,11 +154,11 @@ replyq_what(const struct replyq *q, uint32_t i)
 /* The `what` of the message whose reply would come now; NULL: none. */
 void *replyq_current(const struct replyq *q);
 
-/* Only "maybe" units are left: send a barrier. */
+/* Only what may or may not be answered is left: send a barrier. */
 static inline bool
 replyq_wants_barrier(const struct replyq *q)
 {
-	return q->n == 0 && !q->in_unit && q->mode == REPLYQ_NORMAL && q->n_maybe > 0;
+	return q->n == 0 && !q->in_unit && q->mode == REPLYQ_NORMAL && (q->n_maybe > 0 || q->in_doubt);
 }
 
 #endif

@@ -299,6 +299,13 @@ got_error(struct replyq *q)
 		skip_to_sync(q, is_head);
 }
 
+/* What comes in front of the barrier's own answer is the client's, though nobody knew that it would come. */
+static bool
+is_hidden(struct replyq *q)
+{
+	return replyq_is_hidden(q) && (entry_at(q, 0)->kind != REPLYQ_BARRIER || q->n_done > 0);
+}
+
 /* A ParseComplete or CloseComplete, or the last answer to a Describe. */
 static enum replyq_fate
 got_statement(struct replyq *q, enum replyq_kind kind)
@@ -308,7 +315,7 @@ got_statement(struct replyq *q, enum replyq_kind kind)
 	if (q->n == 0 || entry_at(q, 0)->kind != kind || q->n_done < entry_at(q, 0)->n_ext) {
 		if (q->n_done < head_n_ext(q))
 			q->n_done++;
-		return replyq_is_hidden(q) ? REPLYQ_HIDE : REPLYQ_FORWARD;
+		return is_hidden(q) ? REPLYQ_HIDE : REPLYQ_FORWARD;
 	}
 	e = *entry_at(q, 0);
 	pop(q);
@@ -370,9 +377,9 @@ got_ready(struct replyq *q, char tx_status)
 	bool hidden;
 
 	if (!is_ready_due(q)) {
-		if (q->n_maybe == 0)
+		if (q->n_maybe == 0 && !q->in_doubt)
 			return REPLYQ_UNEXPECTED;
-		q->n_maybe--;
+		q->n_maybe -= q->n_maybe > 0;
 		q->mode = REPLYQ_NORMAL;
 		q->tx = tx_status;
 		return REPLYQ_FORWARD;
@@ -401,7 +408,7 @@ replyq_got(struct replyq *q, char be_type, char tx_status)
 	enum replyq_fate fate;
 
 	drop_stray_ends(q);
-	fate = replyq_is_hidden(q) ? REPLYQ_HIDE : REPLYQ_FORWARD;
+	fate = is_hidden(q) ? REPLYQ_HIDE : REPLYQ_FORWARD;
 	switch (be_type) {
 	case BE_READY:
 		return got_ready(q, tx_status);
@@ -415,7 +422,8 @@ replyq_got(struct replyq *q, char be_type, char tx_status)
 		if (q->n > 0 && entry_at(q, 0)->kind == REPLYQ_BARRIER) {
 			q->n_done = 1;
 			q->n_maybe = 0;
-			break;
+			q->in_doubt = false;
+			return REPLYQ_HIDE;
 		}
 		return got_statement(q, REPLYQ_CLOSE);
 	case BE_PARSE_COMPLETE:

@@ -287,7 +287,6 @@ START_TEST(statements_and_copy)
 }
 END_TEST
 
-/* A unit must wait while it is not known which Syncs of a COPY that failed are answered; what is sent nevertheless is never trusted. */
 START_TEST(descriptions)
 {
 	play(">P +Da >S <1 <t <T @a+ <ZI =settled");
@@ -307,6 +306,7 @@ START_TEST(descriptions)
 }
 END_TEST
 
+/* A unit must wait while it is not known which Syncs of a COPY that failed are answered. */
 START_TEST(doubt_is_settled_before_the_next_unit)
 {
 	struct replyq q;
@@ -326,7 +326,7 @@ START_TEST(doubt_is_settled_before_the_next_unit)
 	ck_assert(replyq_is_settled(&q));
 	replyq_fini(&q);
 	/* the Sync is read after the error or not: so the Parse is executed or not */
-	play(">B >E >S <2 <G >d <E +Pa @a- >S <ZI <ZI =unsettled");
+	play(">B >E >S <2 <G >d <E +Pa @a- >S <ZI <1 =barrier !! <ZI (3 (ZI =settled");
 }
 END_TEST
 
@@ -345,9 +345,9 @@ END_TEST
 START_TEST(doubt_when_more_was_sent_behind_a_failed_copy)
 {
 	/* a Sync was sent into it: whether the Z is that one's or the function call's can't be told */
-	play(">Q <G >d >S >c >F <E <ZI <ZI <V <ZI =unsettled");
-	play(">P >B >E <1 <2 <G >d >S >c >P >S <E <ZI <1 <ZI =unsettled");
-	/* but for Syncs alone a barrier tells */
+	play(">Q <G >d >S >c >F <E <ZI <ZI =barrier =unsettled !! <V <ZI (3 (ZI =settled");
+	play(">P >B >E <1 <2 <G >d >S >c >P >S <E <ZI =barrier !! <1 <ZI (3 (ZI =settled");
+	/* Syncs alone */
 	play(">Q <G >d >S >c >S <E <ZI <ZI =barrier !! <ZI (3 (ZI =settled");
 	/* and without that Sync nothing is doubtful */
 	play(">Q <G >d >c >F <E <ZI <V <ZI =settled");

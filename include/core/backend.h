@@ -60,6 +60,10 @@ struct backend {
 	struct state_probe *probe;     /* what is being asked of its session's state; NULL: nothing */
 	struct shown *shown;           /* what the text under way names of them; NULL: nothing */
 	struct session *unnamed_of; /* whose its unnamed statement is; compared only, and only with its own session */
+	uint64_t strays_of;         /* the session that may have set dotted names on it that nobody can list; 0: none */
+	/* whose all the values are that currval() and lastval() know there: a session, nobody, or not one's alone */
+	uint64_t sequences_of;
+#define SEQUENCES_OF_MANY UINT64_MAX
 	uint64_t n_units_sent, n_units_done; /* of clients */
 	uint64_t watched_unit;               /* the last one sent before it was asked (watch) */
 	uint64_t discarding_unit;            /* the last unit that may end all statements, + 1 */
@@ -93,6 +97,8 @@ void backend_close(struct backend *b, enum close_reason reason, const char *deta
 const char *backend_state_label(enum backend_state state);
 
 /* ---- attached to a session ---- */
+/* Whether settings must be applied before the session's next unit. */
+bool backend_differs(const struct backend *b, const struct session *s);
 /* Queues what makes b carry the session's settings; false: no memory (close both). */
 bool backend_apply_settings(struct backend *b, struct settings *to, enum backend_chore chore);
 /* The session is done with it; b is settled and outside a transaction. */

@@ -57,6 +57,7 @@ struct group {
 	UT_hash_handle hh;
 
 	_Atomic int n_pinned;                                /* sessions that keep a backend */
+	_Atomic bool reads_sequences;                        /* a text has asked for currval() or lastval() */
 	_Atomic uint64_t waiting_since_us[WEIR_MAX_PROXIES]; /* 0: nobody waits there */
 	_Atomic uint32_t n_idle[WEIR_MAX_PROXIES];
 	/* sessions that wait for room for a connection of their own; written under weir.shared.lock */

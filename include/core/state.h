@@ -66,6 +66,8 @@ struct state_marks {
 	uint32_t n_sets;            /* since the suspicion began: SET was executed so many times */
 	bool failed;                /* ... something failed */
 	bool was_in_transaction;    /* ... a unit ended inside a transaction */
+	uint64_t restored_unit;     /* ... of the backend, + 1: behind it startup settings were put back */
+	bool reads_alone;           /* ... currval() or lastval() came first in its transaction */
 	bool has_literals;          /* some settings are spelled as a lone SET did */
 	uint8_t n_unanswered;       /* questions in a row that failed */
 	struct state_touched *touched;
@@ -88,6 +90,11 @@ void state_scan(const struct session *s, const uint8_t *sql, size_t n, bool is_w
  */
 bool state_suspect_text(struct session *s, const uint8_t *sql, size_t n, bool is_whole, uint32_t *flags /* out */);
 bool state_suspect(struct session *s, const struct suspicion *x);
+/*
+ * After a suspicion of any setting: the dotted names in a text or in a Bind's values are looked at, since the server lists
+ * no such settings.
+ */
+void state_touch_mentioned(struct session *s, const uint8_t *p, size_t n);
 /* The name of a prepared statement that never exists: to be used instead, so that the server fails at the right place. */
 #define STATE_REFUSED_STATEMENT "pgweir_0_pin"
 #define STATE_REFUSED_SQLSTATE "53300"
@@ -102,6 +109,14 @@ enum state_verdict {
 	STATE_ASKING, /* a hidden unit has been sent, its end is awaited */
 	STATE_FAILED, /* no memory: the backend can't be trusted any more */
 };
+/* ---- sequences ---- */
+/*
+ * currval() and lastval() answer what nextval() gave last on this backend, to whomever. As soon as a text of the group has
+ * asked for them, a backend forgets such values (DISCARD SEQUENCES) before it serves another session.
+ */
+void state_sequences_attached(struct backend *b, const struct session *s);
+bool state_must_discard_sequences(const struct backend *b, const struct session *s);
+
 /* All that was sent is answered. */
 enum state_verdict state_unit_over(struct session *s);
 void state_discarded(struct session *s); /* CommandComplete DISCARD ALL */
@@ -113,10 +128,12 @@ void state_got_row(struct backend *b, const uint8_t *body, size_t n);
 void state_got_complete(struct backend *b);
 void state_probe_over(struct backend *b);
 /*
- * A ParameterStatus of the client's unit. True: it only says that a startup setting was reset, which is put back; what the
- * client should be told instead is in out, nothing if it knows already.
+ * A ParameterStatus of the client's unit, behind no SET. True: it only says that a startup setting was reset, which is put
+ * back; what the client should be told instead is in out, nothing if it knows already.
  */
 bool state_parameter_was_reset(struct backend *b, const char *name, const char *value, struct buf *out);
+/* A ParameterStatus of the hidden unit, which put something back. True: the client does not know that value. */
+bool state_parameter_was_restored(struct backend *b, const char *name, const char *value);
 
 /* ---- marks.text ---- */
 /* What was just suspected is to be told by its text; state_suspect_text does so itself. */

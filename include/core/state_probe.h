@@ -22,10 +22,13 @@ struct state_question {
 	unsigned pins;                  /* enum pin: which of them there are */
 	bool scans;                     /* all settings of the session */
 	bool restores;                  /* startup settings that were reset are put back */
+	bool restores_role;             /* and so is the role: RESET ALL does not reset it, but RESET ROLE does */
 	uint32_t n_names;               /* settings by name; */
 	const char *names[TOUCHED_MAX]; /* used during the call only */
 };
 
+/* Among all settings of the session; others must be asked for by name. */
+bool state_is_listed(const char *name);
 /* False: no memory, nothing was sent. */
 bool state_probe_send(struct backend *b, const struct state_question *q);
 

@@ -49,6 +49,8 @@ enum suspect_flag {
 	/* Why. */
 	SUSPECT_OPAQUE = 1 << 16, /* DO, CALL, CREATE EXTENSION: can do all that the server can be asked for */
 	SUSPECT_UNSEEN = 1 << 17, /* the text is cut, or hides a name in U&"": can do anything */
+
+	SUSPECT_READS_SEQUENCE = 1 << 18, /* with SUSPECT_SEQUENCES: currval(), lastval() */
 };
 
 #define SUSPECT_UNASKABLE (SUSPECT_LOADS | SUSPECT_SEEDS | SUSPECT_SEQUENCES | SUSPECT_PRIVATE)

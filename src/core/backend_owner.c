@@ -5,6 +5,7 @@
 #include "core/cancel.h"
 #include "core/prepared.h"
 #include "core/session.h"
+#include "core/state.h"
 #include "wire/build.h"
 #include "wire/pgmsg.h"
 
@@ -40,6 +41,71 @@ backend_start_chore(struct backend *b, enum backend_chore chore, const char *sql
 	return ok;
 }
 
+static bool
+has_strays_of_others(const struct backend *b, const struct session *s)
+{
+	return b->strays_of != 0 && b->strays_of != s->id;
+}
+
+bool
+backend_differs(const struct backend *b, const struct session *s)
+{
+	return b->label != s->settings || has_strays_of_others(b, s) || state_must_discard_sequences(b, s);
+}
+
+/* What RESET ALL leaves of a label. */
+static struct settings *
+without_resettable(const struct settings *label)
+{
+	static const char *const kept[] = {"session_authorization", "role"};
+	struct settings *left = settings_empty();
+
+	for (size_t i = 0; left != NULL && i < sizeof(kept) / sizeof(kept[0]); i++) {
+		const char *value = settings_get(label, kept[i]);
+		struct settings *more = value ? settings_with(left, kept[i], value) : settings_ref(left);
+
+		settings_unref(&left);
+		left = more;
+	}
+	return left;
+}
+
+static size_t
+build_command(struct buf *out, const char *sql)
+{
+	build_parse(out, "", sql);
+	build_bind_text(out, "", "", NULL, 0);
+	build_execute(out, "");
+	return 3;
+}
+
+/* Answers the number of messages in front of the Sync; 0: nothing is to be done, or out->failed. */
+static size_t
+build_apply(struct backend *b, struct settings *to, enum backend_chore chore, struct buf *out)
+{
+	struct settings *from = settings_ref(b->label);
+	size_t n_commands = 0, n;
+
+	if (chore == CHORE_APPLY && state_must_discard_sequences(b, b->session)) {
+		n_commands += build_command(out, "DISCARD SEQUENCES");
+		b->sequences_of = b->session->id;
+	}
+	if (chore == CHORE_APPLY && has_strays_of_others(b, b->session)) {
+		n_commands += build_command(out, "RESET ALL");
+		settings_unref(&from);
+		from = without_resettable(b->label);
+	}
+	if (from == NULL) {
+		out->failed = true;
+		return 0;
+	}
+	n = settings_build_apply(out, from, to, chore == CHORE_VALIDATE ? SETTINGS_TRY : SETTINGS_OR_END);
+	if (n == 0 && n_commands > 0)
+		build_sync(out);
+	settings_unref(&from);
+	return n_commands + n;
+}
+
 bool
 backend_apply_settings(struct backend *b, struct settings *to, enum backend_chore chore)
 {
@@ -49,7 +115,7 @@ backend_apply_settings(struct backend *b, struct settings *to, enum backend_chor
 
 	backend_forget_error(b);
 	buf_init(&out);
-	n_messages = settings_build_apply(&out, b->label, to, chore == CHORE_VALIDATE ? SETTINGS_TRY : SETTINGS_OR_END);
+	n_messages = build_apply(b, to, chore, &out);
 	ok = !out.failed;
 	/* the types of the messages don't matter to the queue, only that they are extended ones */
 	for (size_t i = 0; i < n_messages && ok; i++)
@@ -87,6 +153,7 @@ backend_attach_session(struct backend *b, struct session *s)
 	b->session = s;
 	b->has_served = true;
 	b->unnamed_of = NULL;
+	state_sequences_attached(b, s);
 	b->request_us = clock_cached_us();
 	s->backend = b;
 	s->xact_began_us = s->query_began_us = b->request_us;
@@ -156,6 +223,8 @@ finish_chore(struct backend *b)
 		settings_unref(&b->label);
 		b->label = settings_empty();
 		b->needs_reset = false;
+		b->strays_of = 0;
+		b->sequences_of = 0;
 		b->retire = b->retire || b->label == NULL;
 	}
 	backend_release(b);

@@ -53,6 +53,8 @@ finish_apply(struct backend *b)
 		settings_unref(&b->label);
 		b->label = b->applying;
 		b->applying = NULL;
+		if (chore == CHORE_APPLY && b->session != NULL && b->strays_of != b->session->id)
+			b->strays_of = 0;
 		cancel_send_ready(b);
 		return;
 	}
@@ -86,21 +88,27 @@ got_applied_value(struct backend *b, const uint8_t *body, size_t n)
 	backend_note_parameter(b, name, value);
 }
 
-static void
-got_parameter(struct backend *b, const uint8_t *body, size_t n, bool hidden)
+static enum replyq_fate
+got_parameter(struct backend *b, const uint8_t *body, size_t n, enum replyq_fate fate, struct buf *other)
 {
 	struct parameter_status ps;
+	bool hidden = fate == REPLYQ_HIDE;
 
 	if (parse_parameter_status(body, n, &ps) != STATUS_OK)
-		return;
+		return fate;
 	if (hidden && b->applying != NULL)
-		return; /* the label will be the settings that are being applied */
+		return fate; /* the label will be the settings that are being applied */
+	if (!hidden && state_parameter_was_reset(b, ps.name, ps.value, other))
+		return REPLYQ_HIDE;
 	if (b->state == BACKEND_IDLE || b->chore == CHORE_CONNECT_QUERY)
 		backend_note_login_parameter(b, ps.name, ps.value);
 	else
 		backend_note_parameter(b, ps.name, ps.value);
-	if (!hidden && b->session != NULL)
+	if (hidden && b->probe != NULL && state_parameter_was_restored(b, ps.name, ps.value))
+		fate = REPLYQ_FORWARD;
+	if (b->session != NULL && (!hidden || b->probe != NULL))
 		session_parameter_changed(b->session);
+	return fate;
 }
 
 /*
@@ -244,7 +252,7 @@ got_message(struct backend *b, const struct frame *f, const uint8_t *p, struct b
 	fate = replyq_got(&b->owed, f->type, 0);
 	switch (f->type) {
 	case BE_PARAMETER_STATUS:
-		got_parameter(b, body, n, fate == REPLYQ_HIDE);
+		fate = got_parameter(b, body, n, fate, other);
 		break;
 	case BE_ERROR:
 		got_error(b, body, n, fate == REPLYQ_HIDE);

@@ -576,6 +576,12 @@ on_use(struct relay *r, const struct frame *f, const struct statement_ref *ref, 
 
 		if (state_looks_at_texts(s) && !state_suspect(s, x))
 			return refuse(r, f, ref, n_replaced);
+		if ((x->flags & SUSPECT_ANY_SETTING) != 0 && state_looks_at_texts(s)) {
+			size_t n_mentioning = text_of(s, st, &text);
+
+			state_touch_mentioned(s, text, n_mentioning);
+			state_touch_mentioned(s, r->p + r->pos + MSG_HEADER, f->avail - MSG_HEADER);
+		}
 		if (state_wants_text(s, x) && (n_text = text_of(s, st, &text)) > 0)
 			state_text_note(s, text, n_text);
 		n_text = 0;

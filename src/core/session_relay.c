@@ -319,6 +319,29 @@ refuse_query(struct relay *r, const struct frame *f)
 	return STEP_ON;
 }
 
+/*
+ * The first text of all that asks for currval() or lastval(), in front of which nothing was discarded when the session got the
+ * backend. In a transaction it is not done: there the value is the session's own, if the text is in its right mind.
+ */
+static bool
+discard_sequences(struct relay *r)
+{
+	struct backend *b = r->session->backend;
+	struct buf out;
+
+	if (!state_must_discard_sequences(b, r->session) || b->owed.tx != TX_IDLE ||
+	    b->n_units_sent != b->n_units_done || !replyq_at_boundary(&b->owed))
+		return true;
+	buf_init(&out);
+	build_query(&out, "DISCARD SEQUENCES");
+	if (!replyq_sent(&b->owed, FE_QUERY, true)) {
+		buf_fini(&out);
+		return false;
+	}
+	b->sequences_of = r->session->id;
+	return relay_queue(r, &out);
+}
+
 static enum step
 relay_query(struct relay *r, const struct frame *f)
 {
@@ -334,6 +357,8 @@ relay_query(struct relay *r, const struct frame *f)
 	if (state_looks_at_texts(s) && !state_suspect_text(s, sql, strnlen((const char *)sql, n), is_whole, &flags) &&
 	    is_whole && replyq_at_boundary(&s->backend->owed))
 		return refuse_query(r, f);
+	if (flags != UINT32_MAX && (flags & SUSPECT_READS_SEQUENCE) != 0 && !discard_sequences(r))
+		return STEP_FAILED;
 	if (!prepared_is_on(s))
 		return replyq_sent(&s->backend->owed, FE_QUERY, false) ? STEP_ON : STEP_FAILED;
 	if (is_whole && (flags & (SUSPECT_PREPARES | SUSPECT_EXECUTES)) != 0) {
@@ -451,7 +476,7 @@ relay_client(struct session *s, struct session_input *in)
 	enum session_state next;
 	enum status sent;
 
-	if (b->label != s->settings && is_fresh && s->msg_left == 0 &&
+	if (is_fresh && s->msg_left == 0 && backend_differs(b, s) &&
 	    !backend_apply_settings(b, s->settings, CHORE_APPLY))
 		return session_close(s, CLOSE_NO_MEMORY, NULL);
 	s->msg_left -= (uint32_t)r.pos;

@@ -39,7 +39,9 @@ static const struct {
 	(SUSPECT_SETTINGS | SUSPECT_ANY_SETTING | SUSPECT_TEMP | SUSPECT_LISTENS | SUSPECT_LOCKS | SUSPECT_PREPARES |  \
 	 SUSPECT_HOLDS)
 /* What remains until its answer is there. */
-#define OPEN (EVERYTHING | SUSPECT_DROPS | SUSPECT_RESETS | SUSPECT_LOADS | SUSPECT_SEEDS | SUSPECT_PRIVATE)
+#define OPEN                                                                                                           \
+	(EVERYTHING | SUSPECT_DROPS | SUSPECT_RESETS | SUSPECT_LOADS | SUSPECT_SEEDS | SUSPECT_PRIVATE |               \
+	 SUSPECT_READS_SEQUENCE)
 
 const char *
 pin_text(unsigned bit)
@@ -138,8 +140,9 @@ touch(struct state_touched *t, const char *name)
 		memcpy(t->names[t->n++], name, SQL_NAME_MAX);
 }
 
+/* flags: what the text is suspected of in this session. */
 static void
-touch_all(struct session *s, const struct suspicion *x)
+touch_all(struct session *s, const struct suspicion *x, uint32_t flags)
 {
 	struct state_touched *t = touched_of(s);
 
@@ -148,7 +151,7 @@ touch_all(struct session *s, const struct suspicion *x)
 		return;
 	}
 	t->n_texts++;
-	if ((x->flags & SUSPECT_ANY_SETTING) != 0)
+	if ((flags & SUSPECT_ANY_SETTING) != 0 || (x->flags & SUSPECT_SETTINGS) == 0)
 		t->any = true;
 	for (uint32_t i = 0; i < x->n_names; i++)
 		touch(t, x->names[i]);
@@ -179,6 +182,14 @@ weigh(const struct session *s, uint32_t flags)
 	return s->pool->group->state_policy == STATE_STRICT ? flags | EVERYTHING : flags;
 }
 
+static void
+note_reads_sequence(struct session *s)
+{
+	atomic_store_explicit(&s->pool->group->reads_sequences, true, memory_order_relaxed);
+	if (s->backend->owed.tx == TX_IDLE)
+		s->marks.reads_alone = true;
+}
+
 bool
 state_suspect(struct session *s, const struct suspicion *x)
 {
@@ -198,9 +209,11 @@ state_suspect(struct session *s, const struct suspicion *x)
 		return false;
 	if ((x->flags & SUSPECT_PREPARES) != 0)
 		s->marks.prepared_suspects |= flags;
+	if ((flags & SUSPECT_READS_SEQUENCE) != 0)
+		note_reads_sequence(s);
 	s->marks.suspects |= flags;
 	if ((flags & SUSPECT_SETTINGS) != 0)
-		touch_all(s, x);
+		touch_all(s, x, flags);
 	return true;
 }
 
@@ -227,6 +240,39 @@ state_scan(const struct session *s, const uint8_t *sql, size_t n, bool is_whole,
 	suspect_scan(sql, n, is_whole && is_readable(s, sql, n), session_standard_strings(s), out);
 }
 
+static bool
+is_name_byte(uint8_t c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c >= 0x80;
+}
+
+void
+state_touch_mentioned(struct session *s, const uint8_t *p, size_t n)
+{
+	const uint8_t *end = p + n, *at = p, *dot;
+	char name[SQL_NAME_MAX];
+
+	if (s->marks.touched == NULL)
+		return;
+	for (; (dot = memchr(at, '.', (size_t)(end - at))) != NULL; at = dot + 1) {
+		const uint8_t *from = dot, *to = dot + 1;
+		size_t len;
+
+		while (from > at && is_name_byte(from[-1]))
+			from--;
+		while (to < end && (is_name_byte(*to) || *to == '.'))
+			to++;
+		len = (size_t)(to - from);
+		if (from == dot || to == dot + 1 || (*from >= '0' && *from <= '9') || len >= sizeof(name) ||
+		    (to < end && *to == '('))
+			continue;
+		for (size_t i = 0; i < len; i++)
+			name[i] = (char)(from[i] >= 'A' && from[i] <= 'Z' ? from[i] | 0x20 : from[i]);
+		name[len] = '\0';
+		touch(s->marks.touched, name);
+	}
+}
+
 bool
 state_suspect_text(struct session *s, const uint8_t *sql, size_t n, bool is_whole, uint32_t *flags)
 {
@@ -236,6 +282,8 @@ state_suspect_text(struct session *s, const uint8_t *sql, size_t n, bool is_whol
 	*flags = x.flags;
 	if (!state_suspect(s, &x))
 		return false;
+	if ((x.flags & SUSPECT_ANY_SETTING) != 0)
+		state_touch_mentioned(s, sql, n);
 	if (state_wants_text(s, &x))
 		state_text_note(s, sql, n);
 	return true;
@@ -259,6 +307,21 @@ state_wants_text(const struct session *s, const struct suspicion *x)
 	return (s->marks.suspects & MAY_PIN) != 0 && (x->flags != 0 || s->pool->group->state_policy == STATE_STRICT);
 }
 
+void
+state_sequences_attached(struct backend *b, const struct session *s)
+{
+	if (b->sequences_of != s->id)
+		b->sequences_of = b->sequences_of == 0 ? s->id : SEQUENCES_OF_MANY;
+}
+
+bool
+state_must_discard_sequences(const struct backend *b, const struct session *s)
+{
+	return b->sequences_of != s->id && state_is_kept(s) &&
+	       (s->pool->group->state_policy == STATE_STRICT ||
+	        atomic_load_explicit(&s->pool->group->reads_sequences, memory_order_relaxed));
+}
+
 bool
 state_is_open(const struct session *s)
 {
@@ -279,6 +342,22 @@ pins_to_ask(const struct session *s)
 	return pins;
 }
 
+/*
+ * Who asks for what an earlier transaction's nextval() gave keeps its backend from then on: it comes first in its
+ * transaction, or failed for want of a value. Where no more may be pinned it is served as before.
+ */
+static unsigned
+pin_of_sequences(const struct session *s, unsigned other_pins)
+{
+	uint32_t flags = s->marks.suspects;
+	bool is_strict = s->pool->group->state_policy == STATE_STRICT && (flags & SUSPECT_SEQUENCES) != 0;
+	bool asks_back = (flags & SUSPECT_READS_SEQUENCE) != 0 && (s->marks.reads_alone || s->marks.failed);
+
+	if (!is_strict && !asks_back)
+		return 0;
+	return s->pins != 0 || other_pins != 0 || may_pin_one_more(s) ? PIN_SEQUENCE : 0;
+}
+
 static unsigned
 pins_by_text(const struct session *s)
 {
@@ -287,7 +366,7 @@ pins_by_text(const struct session *s)
 	for (size_t i = 0; i < N_UNASKABLE; i++)
 		if ((s->marks.suspects & unaskable[i].suspect) != 0)
 			pins |= (unsigned)unaskable[i].pin;
-	return pins;
+	return pins | pin_of_sequences(s, pins);
 }
 
 /* The server reports each change of it by itself. */
@@ -349,6 +428,15 @@ adopt_lone_set(struct session *s)
 	return true;
 }
 
+/* Of the settings that may have been changed. */
+static bool
+knows_names(const struct session *s)
+{
+	const struct state_touched *t = s->marks.touched;
+
+	return t != NULL && !t->any && (s->pins & PIN_UNKNOWN) == 0;
+}
+
 /* The names that must be asked for. */
 static void
 settings_to_ask(const struct session *s, struct state_question *q)
@@ -357,17 +445,15 @@ settings_to_ask(const struct session *s, struct state_question *q)
 
 	if ((s->marks.suspects & SUSPECT_SETTINGS) == 0 && (s->pins & PIN_UNKNOWN) == 0)
 		return;
-	if (t == NULL || t->any || (s->pins & PIN_UNKNOWN) != 0) {
-		q->scans = true;
-		return;
-	}
-	for (uint32_t i = 0; i < t->n; i++) {
+	q->scans = !knows_names(s);
+	for (uint32_t i = 0; t != NULL && i < t->n; i++) {
 		if (is_reported(s->backend, t->names[i]))
 			continue;
-		/* what it was reset to is its default, and not the session's: only the list says that */
-		if ((s->marks.suspects & SUSPECT_RESETS) != 0 && strchr(t->names[i], '.') == NULL)
+		/* what it was reset to, or could not be set to, is not the session's: only the list says that */
+		if (((s->marks.suspects & SUSPECT_RESETS) != 0 || s->marks.failed) && state_is_listed(t->names[i]))
 			q->scans = true;
-		q->names[q->n_names++] = t->names[i];
+		else
+			q->names[q->n_names++] = t->names[i];
 	}
 }
 
@@ -388,6 +474,18 @@ must_restore_startup(const struct session *s)
 	return false;
 }
 
+/* RESET ROLE, RESET SESSION AUTHORIZATION and DISCARD ALL do it, RESET ALL does not. */
+static bool
+must_restore_role(const struct session *s)
+{
+	const struct state_touched *t = s->marks.touched;
+
+	for (uint32_t i = 0; t != NULL && i < t->n; i++)
+		if (strcmp(t->names[i], "role") == 0)
+			return true;
+	return t == NULL;
+}
+
 static void
 forget_suspicion(struct session *s)
 {
@@ -397,6 +495,8 @@ forget_suspicion(struct session *s)
 	s->marks.n_sets = 0;
 	s->marks.failed = false;
 	s->marks.was_in_transaction = false;
+	s->marks.reads_alone = false;
+	s->marks.restored_unit = 0;
 }
 
 /* It could not be asked before: once more for each unit, and at once when a cancel request may have hit the question. */
@@ -443,7 +543,10 @@ state_unit_over(struct session *s)
 	b->watch = WATCH_NONE;
 	if (s->state == SESSION_LEAVING || b->probe != NULL)
 		return STATE_CLEAR; /* it will be reset when the session is gone */
-	q.restores = must_restore_startup(s);
+	q.restores = must_restore_startup(s) && s->marks.restored_unit != b->n_units_done + 1;
+	if (q.restores)
+		s->marks.restored_unit = b->n_units_done + 1;
+	q.restores_role = q.restores && must_restore_role(s);
 	if (b->owed.tx != TX_IDLE) {
 		s->marks.was_in_transaction = true;
 		return q.restores ? ask(s, &q) : STATE_CLEAR;
@@ -452,6 +555,8 @@ state_unit_over(struct session *s)
 		q.pins = pins_to_ask(s);
 		if (!adopt_lone_set(s))
 			settings_to_ask(s, &q);
+		if (q.scans && !knows_names(s))
+			b->strays_of = s->id;
 		if (pins_by_text(s) != 0)
 			set_pins(s, s->pins | pins_by_text(s));
 	}
@@ -495,6 +600,8 @@ state_discarded(struct session *s)
 	if (s->pins == 0)
 		state_text_forget(s);
 	s->marks.prepared_suspects = 0;
+	s->backend->strays_of = 0;
+	s->backend->sequences_of = s->id;
 	take_settings(s, s->marks.startup ? settings_ref(s->marks.startup) : settings_empty());
 	s->marks.suspects = SUSPECT_RESETS; /* the startup settings are to be put back */
 }
@@ -506,7 +613,7 @@ state_parameter_was_reset(struct backend *b, const char *name, const char *value
 	const char *at_startup, *at_login = settings_get(b->login, name), *before;
 	struct settings *next;
 
-	if (s == NULL || (s->marks.suspects & SUSPECT_RESETS) == 0 || s->marks.startup == NULL)
+	if (s == NULL || (s->marks.suspects & SUSPECT_RESETS) == 0 || s->marks.startup == NULL || s->marks.n_sets > 0)
 		return false;
 	at_startup = settings_get(s->marks.startup, name);
 	if (at_startup == NULL || at_login == NULL || strcmp(at_login, value) != 0)

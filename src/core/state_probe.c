@@ -82,12 +82,12 @@ add_name(struct state_probe *p, const char *name)
 	return p->names[p->n_names] != NULL && ++p->n_names > 0;
 }
 
-/* Not in the list of the session's settings, which is made from pg_settings. */
-static bool
-is_unlisted(const char *name)
+/* The list is made from pg_settings. */
+bool
+state_is_listed(const char *name)
 {
-	return strchr(name, '.') != NULL || strcasecmp(name, "role") == 0 ||
-	       strcasecmp(name, "session_authorization") == 0;
+	return strchr(name, '.') == NULL && strcasecmp(name, "role") != 0 &&
+	       strcasecmp(name, "session_authorization") != 0;
 }
 
 /* What the list leaves out; the rest of what the session had is in the list, or gone. */
@@ -100,7 +100,7 @@ prepare_scan(struct state_probe *p, struct settings *had)
 	for (size_t i = 0; ok && i < settings_n(had); i++) {
 		const char *name = settings_name(had, i);
 
-		if (is_unlisted(name)) {
+		if (!state_is_listed(name)) {
 			ok = add_name(p, name);
 			continue;
 		}
@@ -160,28 +160,38 @@ build_names(struct state_probe *p, struct backend *b, struct buf *out)
  */
 #define RESTORE_BEGIN "SELECT pg_catalog.set_config(v.n, v.v, false) FROM (VALUES "
 #define RESTORE_END                                                                                                    \
-	") v(n, v) WHERE CASE WHEN pg_catalog.strpos(v.n, '.') OPERATOR(pg_catalog.>) 0 THEN "                         \
+	") v(n, v) WHERE CASE WHEN pg_catalog.lower(v.n)" EQ "'role'::pg_catalog.text THEN "                           \
+	"pg_catalog.current_setting('role')" EQ                                                                        \
+	"'none'::pg_catalog.text WHEN pg_catalog.strpos(v.n, '.') OPERATOR(pg_catalog.>) 0 THEN "                      \
 	"COALESCE(pg_catalog.current_setting(v.n, true), '')" EQ "''::pg_catalog.text ELSE EXISTS (SELECT 1 FROM "     \
 	"pg_catalog.pg_show_all_settings() s WHERE pg_catalog.lower(s.name)" EQ "pg_catalog.lower(v.n) AND s.source "  \
 	"OPERATOR(pg_catalog.<>) 'session'::pg_catalog.text) END"
 
 static bool
-build_restore(struct state_probe *p, struct backend *b, struct buf *out, const struct settings *startup)
+build_restore(struct state_probe *p, struct backend *b, struct buf *out, const struct settings *startup, bool and_role)
 {
-	size_t n = settings_n(startup);
-	const char **values = calloc(2 * n, sizeof(*values));
+	size_t n = 0;
+	const char **values = calloc(2 * settings_n(startup), sizeof(*values));
 	struct buf sql;
 	char pair[96];
 	bool ok;
 
 	buf_init(&sql);
 	buf_append_str(&sql, RESTORE_BEGIN);
-	for (size_t i = 0; values != NULL && i < n; i++) {
-		snprintf(pair, sizeof(pair), "%s($%zu::pg_catalog.text, $%zu::pg_catalog.text)", i == 0 ? "" : ", ",
-		         2 * i + 1, 2 * i + 2);
+	for (size_t i = 0; values != NULL && i < settings_n(startup); i++) {
+		if (!and_role && strcasecmp(settings_name(startup, i), "role") == 0)
+			continue;
+		snprintf(pair, sizeof(pair), "%s($%zu::pg_catalog.text, $%zu::pg_catalog.text)", n == 0 ? "" : ", ",
+		         2 * n + 1, 2 * n + 2);
 		buf_append_str(&sql, pair);
-		values[2 * i] = settings_name(startup, i);
-		values[2 * i + 1] = settings_value(startup, i);
+		values[2 * n] = settings_name(startup, i);
+		values[2 * n + 1] = settings_value(startup, i);
+		n++;
+	}
+	if (n == 0) { /* nothing but the role */
+		buf_fini(&sql);
+		free(values);
+		return true;
 	}
 	buf_append(&sql, RESTORE_END, sizeof(RESTORE_END));
 	ok = values != NULL && !sql.failed &&
@@ -191,7 +201,7 @@ build_restore(struct state_probe *p, struct backend *b, struct buf *out, const s
 	return ok;
 }
 
-/* The order matters: what was put back is listed, and no timeout of the session's may end it. */
+/* The order matters: what was put back is listed, the timeout among it, and none of the session's may end the rest. */
 static bool
 build(struct state_probe *p, struct backend *b, struct buf *out, const struct state_question *q)
 {
@@ -204,10 +214,10 @@ build(struct state_probe *p, struct backend *b, struct buf *out, const struct st
 		ok = add_name(p, q->names[i]);
 	if (ok && q->scans)
 		ok = prepare_scan(p, s->settings);
+	if (ok && q->restores)
+		ok = build_restore(p, b, out, s->marks.startup, q->restores_role);
 	if (ok && b->owed.tx == TX_IDLE && settings_get(s->settings, "statement_timeout") != NULL)
 		ok = build_statement(p, b, out, STEP_TIMEOUT, NO_TIMEOUT, NULL, 0);
-	if (ok && q->restores)
-		ok = build_restore(p, b, out, s->marks.startup);
 	if (ok && q->pins != 0)
 		ok = build_pins(p, b, out, q->pins);
 	if (ok && p->n_names > 0)
@@ -316,6 +326,8 @@ got_listed(struct state_probe *p, struct reader *r)
 
 	if (!next_column(p, r, name, sizeof(name)) || !next_column(p, r, value, sizeof(value)))
 		return;
+	if (strncmp(name, "transaction_", strlen("transaction_")) == 0 && strcmp(name, "transaction_timeout") != 0)
+		return; /* of the transaction that asks */
 	if (p->timeout[0] != '\0' && strcmp(name, "statement_timeout") == 0)
 		str_copy(value, sizeof(value), p->timeout);
 	put(p, settings_with(p->next, name, value));
@@ -346,6 +358,21 @@ state_got_row(struct backend *b, const uint8_t *body, size_t n)
 		break;
 	}
 	p->failed = p->failed || r.bad;
+}
+
+bool
+state_parameter_was_restored(struct backend *b, const char *name, const char *value)
+{
+	const char *shown;
+
+	if (b->session == NULL)
+		return false;
+	if (b->probe->next != NULL)
+		put(b->probe, settings_with(b->probe->next, name, value));
+	shown = settings_get(b->session->settings, name);
+	if (shown == NULL)
+		shown = settings_get(b->login, name);
+	return shown == NULL || strcmp(shown, value) != 0;
 }
 
 void

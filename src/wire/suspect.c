@@ -98,16 +98,17 @@ static const struct {
 	bool (*fits)(const uint8_t *p, size_t n, const char *text);
 	uint32_t flags;
 } names[] = {
-	{"set_config", equals, SUSPECT_SETTINGS}, /* for these two see look_at_name() */
+	{"set_config", equals, SUSPECT_SETTINGS}, /* for these three see look_at_name() */
 	{"set_limit", equals, SUSPECT_SETTINGS},
+	{"pg_settings", equals, SUSPECT_SETTINGS}, /* an UPDATE of it sets them */
 	{"pg_temp", begins_with, SUSPECT_TEMP},
 	{"pg_advisory_xact_", begins_with, 0},
 	{"pg_advisory_", begins_with, SUSPECT_LOCKS},
 	{"pg_try_advisory_xact_", begins_with, 0},
 	{"pg_try_advisory_", begins_with, SUSPECT_LOCKS},
 	{"nextval", equals, SUSPECT_SEQUENCES},
-	{"currval", equals, SUSPECT_SEQUENCES},
-	{"lastval", equals, SUSPECT_SEQUENCES},
+	{"currval", equals, SUSPECT_SEQUENCES | SUSPECT_READS_SEQUENCE},
+	{"lastval", equals, SUSPECT_SEQUENCES | SUSPECT_READS_SEQUENCE},
 	{"setval", equals, SUSPECT_SEQUENCES},
 	{"setseed", equals, SUSPECT_SEEDS},
 	{"dblink_", begins_with, SUSPECT_PRIVATE},
@@ -214,6 +215,14 @@ keyword_flags(const struct suspect_state *s)
 	return 0;
 }
 
+/* The name just read, perhaps with its schema. */
+static bool
+is_updated(const struct suspect_state *s)
+{
+	return sql_token_is(&s->previous, "update") || sql_token_is(&s->previous, "only") ||
+	       sql_token_is_punct(&s->previous, '.');
+}
+
 static void
 look_at_name(struct suspect_state *s, const uint8_t *p, size_t n)
 {
@@ -222,6 +231,8 @@ look_at_name(struct suspect_state *s, const uint8_t *p, size_t n)
 		s->out->flags |= flags;
 	else if (equals(p, n, "set_config"))
 		suspect_read_set_config(s);
+	else if (equals(p, n, "pg_settings"))
+		s->out->flags |= is_updated(s) ? SUSPECT_SETTINGS | SUSPECT_ANY_SETTING : 0;
 	else
 		suspect_read_setting(s, "pg_trgm.similarity_threshold", 0); /* set_limit() */
 }
@@ -278,7 +289,7 @@ look_through_body(struct suspect_state *s)
 		while (p < end && is_name_byte(*p))
 			p++;
 		size_t n = (size_t)(p - word);
-		s->out->flags |= name_flags(word, n) & SUSPECT_UNASKABLE;
+		s->out->flags |= name_flags(word, n) & (SUSPECT_UNASKABLE | SUSPECT_READS_SEQUENCE);
 		if (equals(word, n, "load"))
 			s->out->flags |= SUSPECT_LOADS;
 		else if (equals(word, n, "seed"))

@@ -25,6 +25,7 @@
 #define LOAD SUSPECT_LOADS
 #define SEED SUSPECT_SEEDS
 #define SEQ SUSPECT_SEQUENCES
+#define CURR (SUSPECT_SEQUENCES | SUSPECT_READS_SEQUENCE)
 #define PRIVATE SUSPECT_PRIVATE
 #define DISCARD (ANY | RESET | TEMP | DROP | LISTEN | LOCK | PREP | HOLD)
 #define CODE (DISCARD | SUSPECT_OPAQUE)
@@ -365,8 +366,8 @@ START_TEST(finds_what_is_not_a_setting)
 		{"LOAD 'x'", LOAD, NULL},
 		{"SELECT setseed(0.5)", SEED, NULL},
 		{"SELECT nextval('s')", SEQ, NULL},
-		{"SELECT Currval('s'), x", SEQ, NULL},
-		{"SELECT lastval()", SEQ, NULL},
+		{"SELECT Currval('s'), x", CURR, NULL},
+		{"SELECT lastval()", CURR, NULL},
 		{"SELECT setval('s', 1)", SEQ, NULL},
 		{"SELECT dblink_connect('c', 'x')", PRIVATE, NULL},
 		{"SELECT pg_create_physical_replication_slot('s', true, true)", PRIVATE, NULL},

@@ -198,7 +198,8 @@ must_be_whole(const struct backend *b, char type)
 	if (type == BE_PARAMETER_DESCRIPTION || type == BE_ROW_DESCRIPTION)
 		return replyq_current(&b->owed) != NULL;
 	return type == BE_READY || type == BE_ERROR || type == BE_NOTICE || type == BE_PARAMETER_STATUS ||
-	       type == BE_COMMAND_COMPLETE || (type == BE_DATA_ROW && (b->applying != NULL || b->probe != NULL));
+	       type == BE_COMMAND_COMPLETE || type == BE_NOTIFICATION ||
+	       (type == BE_DATA_ROW && (b->applying != NULL || b->probe != NULL));
 }
 
 /* What a server may say at any time. */
@@ -232,6 +233,21 @@ got_ready(struct backend *b, const uint8_t *body, size_t n)
 	return fate;
 }
 
+/*
+ * Clients know their own notifications by the process id of their login, which was ours: in place, since both have the same
+ * length.
+ */
+static void
+sign_own_notification(struct backend *b, const uint8_t *body, size_t n)
+{
+	uint8_t *pid = (uint8_t *)(uintptr_t)body;
+
+	if (b->session == NULL || n < sizeof(uint32_t) || frame_get_u32(pid) != b->server_pid)
+		return;
+	for (unsigned i = 0; i < sizeof(uint32_t); i++)
+		pid[i] = (uint8_t)(b->session->cancel_pid >> (24 - 8 * i));
+}
+
 /* One message whose beginning is at p (whole, where it must be). What the client gets instead of it goes to `other`. */
 static enum replyq_fate
 got_message(struct backend *b, const struct frame *f, const uint8_t *p, struct buf *other)
@@ -263,6 +279,7 @@ got_message(struct backend *b, const struct frame *f, const uint8_t *p, struct b
 		got_notice(b, body, n);
 		break;
 	case BE_NOTIFICATION:
+		sign_own_notification(b, body, n);
 		/* to who listens, also while the server is asked whether he does */
 		if (b->session != NULL && b->probe != NULL)
 			fate = REPLYQ_FORWARD;

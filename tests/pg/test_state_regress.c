@@ -201,6 +201,40 @@ START_TEST(strict_keeps_the_backend_after_nextval)
 }
 END_TEST
 
+/* ---- notifications: clients know their own by the process id of the login ---- */
+
+/* Of the notification that conn gets next. */
+static int
+notifier_of(PGconn *conn)
+{
+	PGnotify *n = NULL;
+
+	ck_assert(wait_until(PQconsumeInput(conn) != 1 || (n = PQnotifies(conn)) != NULL, 5000));
+	ck_assert_ptr_nonnull(n);
+	return n->be_pid; /* n is leaked */
+}
+
+START_TEST(own_notifications_are_known)
+{
+	struct daemon *d =
+		daemon_start(pg,
+	                     &(struct daemon_conf){.settings = "session_state = preserve\ndefault_pool_size = 3\n"});
+	PGconn *a = daemon_connect(d), *b = daemon_connect(d);
+
+	query_ok(a, "listen sr_channel");
+	query_ok(b, "listen sr_channel");
+	query_ok(a, "notify sr_channel");
+	ck_assert_int_eq(notifier_of(a), PQbackendPID(a));
+	ck_assert_int_ne(notifier_of(b), PQbackendPID(b));
+	query_ok(b, "notify sr_channel");
+	ck_assert_int_eq(notifier_of(b), PQbackendPID(b));
+	ck_assert_int_ne(notifier_of(a), PQbackendPID(a));
+	PQfinish(a);
+	PQfinish(b);
+	daemon_stop(d);
+}
+END_TEST
+
 SUITE_MAIN("state_regress", 30, reset_goes_back_to_the_startup_value, set_and_reset_in_one_text, reset_in_a_transaction,
            currval_is_never_another_sessions, currval_in_one_transaction, currval_is_not_refused,
-           strict_keeps_the_backend_after_nextval)
+           strict_keeps_the_backend_after_nextval, own_notifications_are_known)

@@ -63,6 +63,16 @@ waits_in_queue(enum session_state state)
 
 /* ---- the only writer ---- */
 
+/* Outside a transaction: pin_idle_timeout ends it, and not client_idle_timeout. */
+static bool
+pin_is_limited(const struct session *s)
+{
+	const struct config *c = s->proxy->weir->config;
+	int64_t idle_us = config_client_idle_timeout_us(c, s->pool->group->user_conf);
+
+	return s->pins != 0 && c->pin_idle_timeout_us > 0 && (idle_us <= 0 || c->pin_idle_timeout_us < idle_us);
+}
+
 static uint64_t
 deadline_us(const struct session *s, enum timeout_kind kind)
 {
@@ -84,9 +94,12 @@ deadline_us(const struct session *s, enum timeout_kind kind)
 		limit_us = config_client_idle_timeout_us(c, s->pool->group->user_conf);
 		break;
 	case TIMEOUT_HELD:
-		limit_us = s->backend->owed.tx == TX_IDLE
-		                   ? config_client_idle_timeout_us(c, s->pool->group->user_conf)
-		                   : config_idle_transaction_timeout_us(c, s->pool->group->user_conf);
+		if (s->backend->owed.tx != TX_IDLE)
+			limit_us = config_idle_transaction_timeout_us(c, s->pool->group->user_conf);
+		else if (pin_is_limited(s))
+			limit_us = c->pin_idle_timeout_us;
+		else
+			limit_us = config_client_idle_timeout_us(c, s->pool->group->user_conf);
 		break;
 	case TIMEOUT_GRACE:
 		limit_us = GRACE_US;
@@ -355,6 +368,14 @@ on_active(struct session *s, enum session_event ev, struct session_input *in)
 	return common_event(s, ev, in);
 }
 
+static enum close_reason
+idle_too_long(const struct session *s)
+{
+	if (s->backend->owed.tx != TX_IDLE)
+		return CLOSE_IDLE_TRANSACTION;
+	return pin_is_limited(s) ? CLOSE_PIN_IDLE : CLOSE_CLIENT_IDLE;
+}
+
 static enum session_state
 on_held(struct session *s, enum session_event ev, struct session_input *in)
 {
@@ -364,8 +385,7 @@ on_held(struct session *s, enum session_event ev, struct session_input *in)
 	case EV_UNIT_DONE: /* a notice or parameter between the units */
 		return s->backend == NULL ? SESSION_IDLE : SESSION_HELD;
 	case EV_TIMEOUT:
-		return session_close(s, s->backend->owed.tx == TX_IDLE ? CLOSE_CLIENT_IDLE : CLOSE_IDLE_TRANSACTION,
-		                     NULL);
+		return session_close(s, idle_too_long(s), NULL);
 	case EV_PHASE:
 		/* its own backend outside a transaction: nothing to wait for */
 		if (is_ending(s) && s->backend->owed.tx == TX_IDLE)

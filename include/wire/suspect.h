@@ -51,6 +51,9 @@ enum suspect_flag {
 	SUSPECT_UNSEEN = 1 << 17, /* the text is cut, or hides a name in U&"": can do anything */
 
 	SUSPECT_READS_SEQUENCE = 1 << 18, /* with SUSPECT_SEQUENCES: currval(), lastval() */
+	SUSPECT_TAKES =
+		1
+		<< 19, /* it may leave something behind; without it UNLISTEN, DEALLOCATE, CLOSE and the like only end it */
 };
 
 #define SUSPECT_UNASKABLE (SUSPECT_LOADS | SUSPECT_SEEDS | SUSPECT_SEQUENCES | SUSPECT_PRIVATE)

@@ -204,7 +204,7 @@ state_suspect(struct session *s, const struct suspicion *x)
 	if ((x->flags & SUSPECT_UNSEEN) !=
 	    0) /* no answer would end it: each large text would pin its session for good */
 		flags &= ~(uint32_t)SUSPECT_UNASKABLE;
-	if ((x->flags & MAY_PIN) != 0 && (x->flags & (SUSPECT_OPAQUE | SUSPECT_UNSEEN)) == 0 && state_is_kept(s) &&
+	if ((x->flags & SUSPECT_TAKES) != 0 && (x->flags & (SUSPECT_OPAQUE | SUSPECT_UNSEEN)) == 0 && state_is_kept(s) &&
 	    s->pins == 0 && !may_pin_one_more(s))
 		return false;
 	if ((x->flags & SUSPECT_PREPARES) != 0)

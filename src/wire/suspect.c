@@ -32,7 +32,7 @@ read_prepare(struct suspect_state *s)
 	struct suspect_ahead a;
 	suspect_look_ahead(s, &a);
 	if (!suspect_ahead_is(&a, 0, "transaction") || suspect_ahead_at(&a, 1)->kind != SQL_STRING)
-		s->out->flags |= SUSPECT_PREPARES;
+		s->out->flags |= SUSPECT_PREPARES | SUSPECT_TAKES;
 }
 
 static void
@@ -51,14 +51,14 @@ static const struct {
 	{"set", 0, suspect_read_set},
 	{"reset", 0, suspect_read_reset},
 	{"discard", 0, read_discard},
-	{"listen", SUSPECT_LISTENS, NULL},
+	{"listen", SUSPECT_LISTENS | SUSPECT_TAKES, NULL},
 	{"unlisten", SUSPECT_LISTENS, NULL},
 	{"prepare", 0, read_prepare},
 	{"deallocate", SUSPECT_PREPARES, NULL},
 	{"close", SUSPECT_HOLDS, NULL},
 	{"drop", SUSPECT_DROPS, NULL},
 	{"import", SUSPECT_CREATES, NULL},
-	{"load", SUSPECT_LOADS, NULL},
+	{"load", SUSPECT_LOADS | SUSPECT_TAKES, NULL},
 	{"do", 0, read_do},
 	{"call", SUSPECT_ASKABLE | SUSPECT_OPAQUE, NULL},
 };
@@ -101,25 +101,28 @@ static const struct {
 	{"set_config", equals, SUSPECT_SETTINGS}, /* for these three see look_at_name() */
 	{"set_limit", equals, SUSPECT_SETTINGS},
 	{"pg_settings", equals, SUSPECT_SETTINGS}, /* an UPDATE of it sets them */
-	{"pg_temp", begins_with, SUSPECT_TEMP},
+	{"pg_temp", begins_with, SUSPECT_TEMP | SUSPECT_TAKES},
 	{"pg_advisory_xact_", begins_with, 0},
-	{"pg_advisory_", begins_with, SUSPECT_LOCKS},
+	{"pg_advisory_unlock", begins_with, SUSPECT_LOCKS},
+	{"pg_advisory_", begins_with, SUSPECT_LOCKS | SUSPECT_TAKES},
 	{"pg_try_advisory_xact_", begins_with, 0},
-	{"pg_try_advisory_", begins_with, SUSPECT_LOCKS},
+	{"pg_try_advisory_", begins_with, SUSPECT_LOCKS | SUSPECT_TAKES},
 	{"nextval", equals, SUSPECT_SEQUENCES},
 	{"currval", equals, SUSPECT_SEQUENCES | SUSPECT_READS_SEQUENCE},
 	{"lastval", equals, SUSPECT_SEQUENCES | SUSPECT_READS_SEQUENCE},
 	{"setval", equals, SUSPECT_SEQUENCES},
-	{"setseed", equals, SUSPECT_SEEDS},
-	{"dblink_", begins_with, SUSPECT_PRIVATE},
-	{"pg_replication_origin_session_", begins_with, SUSPECT_PRIVATE},
-	{"pg_create_physical_replication_slot", equals, SUSPECT_PRIVATE}, /* it may be a temporary one */
-	{"pg_create_logical_replication_slot", equals, SUSPECT_PRIVATE},
-	{"pg_copy_physical_replication_slot", equals, SUSPECT_PRIVATE},
-	{"pg_copy_logical_replication_slot", equals, SUSPECT_PRIVATE},
-	{"pg_backup_st", begins_with, SUSPECT_PRIVATE}, /* a backup is stopped in the session that started it */
-	{"pg_start_backup", equals, SUSPECT_PRIVATE},
-	{"pg_stop_backup", equals, SUSPECT_PRIVATE},
+	{"setseed", equals, SUSPECT_SEEDS | SUSPECT_TAKES},
+	{"dblink_", begins_with, SUSPECT_PRIVATE | SUSPECT_TAKES},
+	{"pg_replication_origin_session_", begins_with, SUSPECT_PRIVATE | SUSPECT_TAKES},
+	{"pg_create_physical_replication_slot", equals,
+         SUSPECT_PRIVATE | SUSPECT_TAKES}, /* it may be a temporary one */
+	{"pg_create_logical_replication_slot", equals, SUSPECT_PRIVATE | SUSPECT_TAKES},
+	{"pg_copy_physical_replication_slot", equals, SUSPECT_PRIVATE | SUSPECT_TAKES},
+	{"pg_copy_logical_replication_slot", equals, SUSPECT_PRIVATE | SUSPECT_TAKES},
+	{"pg_backup_st", begins_with,
+         SUSPECT_PRIVATE | SUSPECT_TAKES}, /* a backup is stopped in the session that started it */
+	{"pg_start_backup", equals, SUSPECT_PRIVATE | SUSPECT_TAKES},
+	{"pg_stop_backup", equals, SUSPECT_PRIVATE | SUSPECT_TAKES},
 };
 
 /* The first four bytes of a word as a number, without regard to case. */
@@ -203,7 +206,7 @@ static uint32_t
 keyword_flags(const struct suspect_state *s)
 {
 	if (is_temp_keyword(s))
-		return SUSPECT_TEMP;
+		return SUSPECT_TEMP | SUSPECT_TAKES;
 	if (sql_token_is(&s->token, "create") || is_select_into(s))
 		return SUSPECT_CREATES;
 	if (sql_token_is(&s->token, "execute"))
@@ -211,7 +214,7 @@ keyword_flags(const struct suspect_state *s)
 	if (is_extension(s))
 		return SUSPECT_ASKABLE | SUSPECT_OPAQUE;
 	if (sql_token_is(&s->token, "hold") && sql_token_is(&s->previous, "with"))
-		return SUSPECT_HOLDS;
+		return SUSPECT_HOLDS | SUSPECT_TAKES;
 	return 0;
 }
 
@@ -302,7 +305,7 @@ static void
 look_at_string(struct suspect_state *s)
 {
 	if (mentions_pg_temp(s->token.p, s->token.n))
-		s->out->flags |= SUSPECT_TEMP;
+		s->out->flags |= SUSPECT_TEMP | SUSPECT_TAKES;
 	if (s->is_do)
 		look_through_body(s);
 }

@@ -60,6 +60,7 @@ check_one(const struct scan_case *c, bool standard_strings)
 		at += (size_t)snprintf(names + at, sizeof(names) - at, i > 0 ? " %s" : "%s", found.names[i]);
 	if ((found.flags & SUSPECT_LONE_SET) != 0)
 		snprintf(names + at, sizeof(names) - at, "=%s", found.value);
+	found.flags &= ~(uint32_t)SUSPECT_TAKES; /* see takes_or_gives_back() */
 	ck_assert_msg(found.flags == c->flags, "%s: flags %x, not %x", c->text, found.flags, c->flags);
 	ck_assert_msg(strcmp(names, c->names != NULL ? c->names : "") == 0, "%s: names '%s'", c->text, names);
 }
@@ -505,6 +506,45 @@ START_TEST(suspects_everything_unseen)
 }
 END_TEST
 
+START_TEST(takes_or_gives_back)
+{
+	static const char *const take[] = {"LISTEN a",
+	                                   "SELECT pg_advisory_lock(1)",
+	                                   "SELECT pg_try_advisory_lock_shared(1)",
+	                                   "PREPARE p AS SELECT 1",
+	                                   "DECLARE c CURSOR WITH HOLD FOR SELECT 1",
+	                                   "CREATE TEMP TABLE t ()",
+	                                   "SELECT 1 INTO TEMP t",
+	                                   "CREATE TABLE pg_temp.t ()",
+	                                   "LOAD 'x'",
+	                                   "SELECT setseed(0)",
+	                                   "SELECT dblink_connect('c', 'x')",
+	                                   "UNLISTEN a; LISTEN b"};
+	static const char *const give_back[] = {"UNLISTEN *",
+	                                        "SELECT pg_advisory_unlock(1)",
+	                                        "SELECT pg_advisory_unlock_all()",
+	                                        "DEALLOCATE p",
+	                                        "DEALLOCATE ALL",
+	                                        "CLOSE ALL",
+	                                        "DISCARD ALL",
+	                                        "DISCARD TEMP",
+	                                        "DROP TABLE t",
+	                                        "RESET ALL",
+	                                        "SET a = 1",
+	                                        "SELECT pg_advisory_unlock_all(); CLOSE ALL; UNLISTEN *; RESET ALL;"};
+	struct suspicion x;
+
+	for (size_t i = 0; i < COUNT(take); i++) {
+		suspect_scan((const uint8_t *)take[i], strlen(take[i]), true, true, &x);
+		ck_assert_msg((x.flags & SUSPECT_TAKES) != 0, "%s", take[i]);
+	}
+	for (size_t i = 0; i < COUNT(give_back); i++) {
+		suspect_scan((const uint8_t *)give_back[i], strlen(give_back[i]), true, true, &x);
+		ck_assert_msg((x.flags & SUSPECT_TAKES) == 0, "%s", give_back[i]);
+	}
+}
+END_TEST
+
 /* Texts made to be slow: were looking ahead not bounded, this would not end in time. */
 START_TEST(takes_time_in_proportion)
 {
@@ -552,4 +592,4 @@ END_TEST
 UNIT_MAIN("suspect", suspects_no_common_statement, names_what_set_sets, knows_the_forms_of_set,
           leaves_out_what_a_transaction_forgets, finds_resets, reads_set_config, finds_what_is_not_a_setting,
           looks_into_code, sees_through_disguises, minds_standard_conforming_strings, suspects_everything_unseen,
-          takes_time_in_proportion, reports_its_speed)
+          takes_or_gives_back, takes_time_in_proportion, reports_its_speed)

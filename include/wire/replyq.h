@@ -70,7 +70,7 @@ struct replyq {
 	uint8_t mode;     /* enum replyq_mode */
 	bool in_unit;     /* extended messages were sent, and no Sync or query after them */
 	bool in_doubt; /* something was sent of which only the server knows whether it is skipped: a barrier tells when all is over */
-	char tx;       /* status of the last ReadyForQuery */
+	char tx; /* status of the last ReadyForQuery */
 	/* Tells what became of an entry with a `what`; after an error the latest first, so that changes can be undone. */
 	void (*settle)(void *what, enum replyq_outcome outcome);
 	struct replyq_entry inline_ring[REPLYQ_INLINE];

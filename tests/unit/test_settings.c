@@ -137,6 +137,7 @@ check_calls(const struct buf *b, const char *want)
 {
 	const uint8_t *p = buf_head(b), *end = p + b->len;
 	char got[512] = "";
+	size_t n_got = 0;
 
 	while (p < end) {
 		uint32_t n = (uint32_t)p[1] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 8 | p[4];
@@ -149,8 +150,11 @@ check_calls(const struct buf *b, const char *want)
 			at += 4;
 			if (len < 0)
 				continue;
-			strcat(got, i == 0 ? got[0] ? " " : "" : "="); /* lint: sized for it */
-			strncat(got, (const char *)at, (size_t)len);
+			n_got += (size_t)snprintf(got + n_got, sizeof(got) - n_got, "%s%.*s",
+			                          i == 1      ? "="
+			                          : n_got > 0 ? " "
+			                                      : "",
+			                          (int)len, (const char *)at);
 			at += len;
 		}
 		p += 1 + n;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "core/settings.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "unit.h"

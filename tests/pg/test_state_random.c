@@ -527,7 +527,7 @@ make_temp(struct program *p, struct step *st)
 		"select 1 as i into temp t4",
 		"create temp view v1 as select 1 as one",
 		"create temp sequence q1",
-		"select nextval('pg_temp.q1')",
+		"select nextval('q1')",
 		"create table pg_temp.t5 (i int)",
 		"create function pg_temp.f1() returns int language sql as 'select 1'",
 		"insert into t1 values (1)",

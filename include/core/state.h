@@ -116,6 +116,8 @@ enum state_verdict {
  */
 void state_sequences_attached(struct backend *b, const struct session *s);
 bool state_must_discard_sequences(const struct backend *b, const struct session *s);
+/* Of a Parse that may be the group's first such text; a glance at its bytes. */
+void state_glance_at_parse(struct session *s, const uint8_t *p, size_t n);
 
 /* All that was sent is answered. */
 enum state_verdict state_unit_over(struct session *s);

@@ -273,12 +273,41 @@ enum step {
 	STEP_FAILED
 };
 
+/*
+ * The first text of all that asks for currval() or lastval(), in front of which nothing was discarded when the session got the
+ * backend. In a transaction it is not done: there the value is the session's own, if the text is in its right mind.
+ */
+static bool
+discard_sequences(struct relay *r)
+{
+	struct backend *b = r->session->backend;
+	struct buf out;
+
+	if (!state_must_discard_sequences(b, r->session) || b->owed.tx != TX_IDLE ||
+	    b->n_units_sent != b->n_units_done || !replyq_at_boundary(&b->owed))
+		return true;
+	buf_init(&out);
+	build_query(&out, "DISCARD SEQUENCES");
+	if (!replyq_sent(&b->owed, FE_QUERY, true)) {
+		buf_fini(&out);
+		return false;
+	}
+	b->sequences_of = r->session->id;
+	b->unnamed_of = NULL; /* a Query ends it */
+	return relay_queue(r, &out);
+}
+
 static enum step
 relay_statement(struct relay *r, const struct frame *f)
 {
 	struct session *s = r->session;
 	size_t n_replaced = 0;
 
+	if (f->type == FE_PARSE && replyq_at_boundary(&s->backend->owed)) {
+		state_glance_at_parse(s, r->p + r->pos, f->avail);
+		if (f->avail == f->len && !discard_sequences(r))
+			return STEP_FAILED;
+	}
 	if (!prepared_is_on(s)) {
 		if (!note_statement(s, f, r->p + r->pos))
 			return STEP_WAIT;
@@ -317,29 +346,6 @@ refuse_query(struct relay *r, const struct frame *f)
 		return STEP_FAILED;
 	r->from += f->avail;
 	return STEP_ON;
-}
-
-/*
- * The first text of all that asks for currval() or lastval(), in front of which nothing was discarded when the session got the
- * backend. In a transaction it is not done: there the value is the session's own, if the text is in its right mind.
- */
-static bool
-discard_sequences(struct relay *r)
-{
-	struct backend *b = r->session->backend;
-	struct buf out;
-
-	if (!state_must_discard_sequences(b, r->session) || b->owed.tx != TX_IDLE ||
-	    b->n_units_sent != b->n_units_done || !replyq_at_boundary(&b->owed))
-		return true;
-	buf_init(&out);
-	build_query(&out, "DISCARD SEQUENCES");
-	if (!replyq_sent(&b->owed, FE_QUERY, true)) {
-		buf_fini(&out);
-		return false;
-	}
-	b->sequences_of = r->session->id;
-	return relay_queue(r, &out);
 }
 
 static enum step

@@ -204,8 +204,8 @@ state_suspect(struct session *s, const struct suspicion *x)
 	if ((x->flags & SUSPECT_UNSEEN) !=
 	    0) /* no answer would end it: each large text would pin its session for good */
 		flags &= ~(uint32_t)SUSPECT_UNASKABLE;
-	if ((x->flags & SUSPECT_TAKES) != 0 && (x->flags & (SUSPECT_OPAQUE | SUSPECT_UNSEEN)) == 0 && state_is_kept(s) &&
-	    s->pins == 0 && !may_pin_one_more(s))
+	if ((x->flags & SUSPECT_TAKES) != 0 && (x->flags & (SUSPECT_OPAQUE | SUSPECT_UNSEEN)) == 0 &&
+	    state_is_kept(s) && s->pins == 0 && !may_pin_one_more(s))
 		return false;
 	if ((x->flags & SUSPECT_PREPARES) != 0)
 		s->marks.prepared_suspects |= flags;
@@ -320,6 +320,27 @@ state_must_discard_sequences(const struct backend *b, const struct session *s)
 	return b->sequences_of != s->id && state_is_kept(s) &&
 	       (s->pool->group->state_policy == STATE_STRICT ||
 	        atomic_load_explicit(&s->pool->group->reads_sequences, memory_order_relaxed));
+}
+
+/* Behind such a name comes a bracket: those are few. */
+void
+state_glance_at_parse(struct session *s, const uint8_t *p, size_t n)
+{
+	struct group *g = s->pool->group;
+	const uint8_t *at = p, *end = p + n, *name;
+
+	if (atomic_load_explicit(&g->reads_sequences, memory_order_relaxed) || !state_is_kept(s))
+		return;
+	for (; (at = memchr(at, '(', (size_t)(end - at))) != NULL; at++) {
+		for (name = at; name > p && (name[-1] == ' ' || name[-1] == '\n' || name[-1] == '"'); name--)
+			;
+		if (name - p < 7)
+			continue;
+		name -= 7;
+		if (strncasecmp((const char *)name, "currval", 7) == 0 ||
+		    strncasecmp((const char *)name, "lastval", 7) == 0)
+			atomic_store_explicit(&g->reads_sequences, true, memory_order_relaxed);
+	}
 }
 
 bool

@@ -136,6 +136,30 @@ START_TEST(currval_is_never_another_sessions)
 }
 END_TEST
 
+/* Also where the first question of all comes in the extended protocol. */
+START_TEST(currval_in_the_extended_protocol)
+{
+	struct daemon *d = one_backend();
+	PGconn *a = daemon_connect(d), *b = daemon_connect(d), *c = daemon_connect(d);
+	PGresult *r;
+
+	make_sequence("sr_seq");
+	query_int(a, "select nextval('sr_seq')");
+	ck_assert_str_eq(params_sqlstate(b, "select currval('sr_seq')"), "55000");
+	ck_assert_str_eq(params_sqlstate(b, "select nextval('sr_seq')"), "00000");
+	ck_assert_str_eq(params_sqlstate(b, "select currval('sr_seq')"), "00000");
+	PQfinish(b);
+	PQclear(PQprepare(c, "p", "select currval('sr_seq')", 0, NULL));
+	query_int(a, "select nextval('sr_seq')");
+	r = PQexecPrepared(c, "p", 0, NULL, NULL, NULL, 0);
+	ck_assert_str_eq(PQresultErrorField(r, PG_DIAG_SQLSTATE), "55000");
+	PQclear(r);
+	PQfinish(a);
+	PQfinish(c);
+	daemon_stop(d);
+}
+END_TEST
+
 /* Where the value comes from the same transaction nobody is pinned. */
 START_TEST(currval_in_one_transaction)
 {
@@ -236,5 +260,5 @@ START_TEST(own_notifications_are_known)
 END_TEST
 
 SUITE_MAIN("state_regress", 30, reset_goes_back_to_the_startup_value, set_and_reset_in_one_text, reset_in_a_transaction,
-           currval_is_never_another_sessions, currval_in_one_transaction, currval_is_not_refused,
-           strict_keeps_the_backend_after_nextval, own_notifications_are_known)
+           currval_is_never_another_sessions, currval_in_the_extended_protocol, currval_in_one_transaction,
+           currval_is_not_refused, strict_keeps_the_backend_after_nextval, own_notifications_are_known)

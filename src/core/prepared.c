@@ -278,6 +278,23 @@ parse_used_name(struct relay *r, const struct frame *f, const char *name, struct
 	return send_named(r, f, st, note, n_replaced);
 }
 
+/*
+ * SQL may have prepared a statement of that name: the server says so to a Parse under the name itself, whose text is empty and
+ * which is closed again if it worked.
+ */
+static bool
+try_name(struct relay *r, const char *name)
+{
+	static const uint8_t empty[] = {0, 0, 0};
+	const struct session *s = r->session;
+
+	if ((s->pins & PIN_PREPARED) == 0 && (s->marks.suspects & SUSPECT_PREPARES) == 0 && s->backend->probe == NULL)
+		return true;
+	if (s->backend->owed.tx == TX_FAILED)
+		return true; /* which the server says first */
+	return note_send_parse(r, name, empty, sizeof(empty), NULL) && note_send_close(r, name, REPLYQ_SWALLOW, NULL);
+}
+
 /* Takes over the reference to st; NULL: no memory. */
 static bool
 parse_named(struct relay *r, const struct frame *f, const char *name, struct statement *st, size_t *n_replaced)
@@ -294,7 +311,7 @@ parse_named(struct relay *r, const struct frame *f, const char *name, struct sta
 		statement_unref(&st);
 		return ok;
 	}
-	note = note_new(NOTE_NAMED, s->backend, s, name);
+	note = try_name(r, name) ? note_new(NOTE_NAMED, s->backend, s, name) : NULL;
 	if (note == NULL || !names_add(&s->names, name, st)) {
 		free(note);
 		statement_unref(&st);

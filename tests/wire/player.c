@@ -443,6 +443,7 @@ start_daemons(void)
 	for (size_t i = 0; i < N_SETUPS; i++)
 		daemons[i] = daemon_start(pg, &(struct daemon_conf){
 						      .settings = proc_fmt("default_pool_size = %d\nproxies = %d\n"
+		                                                           "session_state = preserve\n"
 		                                                           "max_prepared_statements = %d\n",
 		                                                           setups[i].pool_size, setups[i].n_proxies,
 		                                                           setups[i].max_prepared)});

@@ -63,7 +63,7 @@ struct state_text {
 struct state_marks {
 	uint32_t suspects;          /* SUSPECT_... of the transaction's texts so far */
 	uint32_t prepared_suspects; /* of what it has prepared by SQL */
-	uint32_t n_sets;            /* since the suspicion began: SET was executed so many times */
+	uint32_t n_sets, n_resets;  /* in the unit: SET and RESET were executed so many times */
 	bool failed;                /* ... something failed */
 	bool was_in_transaction;    /* ... a unit ended inside a transaction */
 	uint64_t restored_unit;     /* ... of the backend, + 1: behind it startup settings were put back */
@@ -73,6 +73,8 @@ struct state_marks {
 	struct state_touched *touched;
 	struct state_text *text;  /* NULL: none is suspect, or not known */
 	struct settings *startup; /* its settings as of login */
+	struct settings *
+		told; /* reported ones as the client knows them, while startup ones are put back; NULL: all of its own */
 	uint64_t pinned_since_us;
 	uint64_t asked_unit; /* of the backend: after which unit it was asked last */
 };
@@ -134,6 +136,10 @@ void state_probe_over(struct backend *b);
  * back; what the client should be told instead is in out, nothing if it knows already.
  */
 bool state_parameter_was_reset(struct backend *b, const char *name, const char *value, struct buf *out);
+/* What the client was told last of a reported setting; NULL: nothing. */
+const char *state_told(const struct session *s, const char *name);
+void state_tell(struct session *s, const char *name, const char *value);
+void state_all_is_told(struct session *s);
 /* A ParameterStatus of the hidden unit, which put something back. True: the client does not know that value. */
 bool state_parameter_was_restored(struct backend *b, const char *name, const char *value);
 

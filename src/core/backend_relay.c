@@ -136,6 +136,8 @@ got_complete(struct backend *b, const uint8_t *tag, size_t n, bool hidden)
 		state_got_complete(b);
 	if (s != NULL && n == 4 && memcmp(tag, "SET", 4) == 0)
 		s->marks.n_sets++;
+	if (s != NULL && n == 6 && memcmp(tag, "RESET", 6) == 0)
+		s->marks.n_resets++;
 	if (s != NULL && n == 12 && memcmp(tag, "DISCARD ALL", 12) == 0)
 		state_discarded(s);
 	if (n > 2 && tag[0] <= 'I' && may_change_schema(tag, n)) {

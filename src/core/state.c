@@ -72,6 +72,7 @@ state_free(struct session *s)
 	free(s->marks.touched);
 	s->marks.touched = NULL;
 	settings_unref(&s->marks.startup);
+	settings_unref(&s->marks.told);
 	state_text_forget(s);
 }
 
@@ -513,7 +514,7 @@ forget_suspicion(struct session *s)
 	free(s->marks.touched);
 	s->marks.touched = NULL;
 	s->marks.suspects = 0;
-	s->marks.n_sets = 0;
+	s->marks.n_sets = s->marks.n_resets = 0;
 	s->marks.failed = false;
 	s->marks.was_in_transaction = false;
 	s->marks.reads_alone = false;
@@ -557,8 +558,9 @@ state_unit_over(struct session *s)
 	enum state_verdict verdict;
 
 	if ((s->marks.suspects & OPEN) == 0 && !asks_again(s)) {
-		s->marks.n_sets = 0;
+		s->marks.n_sets = s->marks.n_resets = 0;
 		s->marks.failed = false;
+		state_all_is_told(s);
 		return state_sample_is_due(s) ? sample(s) : STATE_CLEAR;
 	}
 	b->watch = WATCH_NONE;
@@ -570,6 +572,7 @@ state_unit_over(struct session *s)
 	q.restores_role = q.restores && must_restore_role(s);
 	if (b->owed.tx != TX_IDLE) {
 		s->marks.was_in_transaction = true;
+		s->marks.n_sets = s->marks.n_resets = 0;
 		return q.restores ? ask(s, &q) : STATE_CLEAR;
 	}
 	if (state_is_kept(s)) { /* else session pooling, or nothing is kept */
@@ -623,8 +626,43 @@ state_discarded(struct session *s)
 	s->marks.prepared_suspects = 0;
 	s->backend->strays_of = 0;
 	s->backend->sequences_of = s->id;
+	state_all_is_told(s);
+	s->marks.told = settings_ref(s->settings);
 	take_settings(s, s->marks.startup ? settings_ref(s->marks.startup) : settings_empty());
 	s->marks.suspects = SUSPECT_RESETS; /* the startup settings are to be put back */
+}
+
+const char *
+state_told(const struct session *s, const char *name)
+{
+	const char *value = settings_get(s->marks.told ? s->marks.told : s->settings, name);
+
+	return value ? value : settings_get(s->backend->login, name);
+}
+
+void
+state_tell(struct session *s, const char *name, const char *value)
+{
+	struct settings *next = s->marks.told ? settings_with(s->marks.told, name, value) : NULL;
+
+	if (next == NULL)
+		return;
+	settings_unref(&s->marks.told);
+	s->marks.told = next;
+}
+
+void
+state_all_is_told(struct session *s)
+{
+	if (s->marks.told != NULL)
+		settings_unref(&s->marks.told);
+}
+
+/* After a SET of a value beside a RESET it can't be told which of them the reported value is of. */
+static bool
+is_sure_to_be_reset(const struct session *s)
+{
+	return s->marks.n_sets == 0 || (s->marks.n_sets == 1 && s->marks.n_resets == 0);
 }
 
 bool
@@ -634,14 +672,17 @@ state_parameter_was_reset(struct backend *b, const char *name, const char *value
 	const char *at_startup, *at_login = settings_get(b->login, name), *before;
 	struct settings *next;
 
-	if (s == NULL || (s->marks.suspects & SUSPECT_RESETS) == 0 || s->marks.startup == NULL || s->marks.n_sets > 0)
+	if (s == NULL || (s->marks.suspects & SUSPECT_RESETS) == 0 || s->marks.startup == NULL ||
+	    !is_sure_to_be_reset(s))
 		return false;
 	at_startup = settings_get(s->marks.startup, name);
 	if (at_startup == NULL || at_login == NULL || strcmp(at_login, value) != 0)
 		return false;
-	before = settings_get(s->settings, name);
-	if (before == NULL || strcmp(before, at_startup) != 0)
+	before = state_told(s, name);
+	if (before == NULL || strcmp(before, at_startup) != 0) {
 		build_parameter_status(out, name, at_startup);
+		state_tell(s, name, at_startup);
+	}
 	next = settings_with(b->label, name, at_startup);
 	if (next != NULL)
 		take_settings(s, next);

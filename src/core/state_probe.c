@@ -369,10 +369,11 @@ state_parameter_was_restored(struct backend *b, const char *name, const char *va
 		return false;
 	if (b->probe->next != NULL)
 		put(b->probe, settings_with(b->probe->next, name, value));
-	shown = settings_get(b->session->settings, name);
-	if (shown == NULL)
-		shown = settings_get(b->login, name);
-	return shown == NULL || strcmp(shown, value) != 0;
+	shown = state_told(b->session, name);
+	if (shown != NULL && strcmp(shown, value) == 0)
+		return false;
+	state_tell(b->session, name, value);
+	return true;
 }
 
 void
@@ -392,5 +393,7 @@ state_probe_over(struct backend *b)
 		state_answered(b->session, p->asked, p->found, p->next ? settings_ref(p->next) : NULL);
 	else if (b->session != NULL)
 		state_unanswered(b->session);
+	if (b->session != NULL)
+		state_all_is_told(b->session);
 	state_probe_free(&p);
 }

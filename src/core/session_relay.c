@@ -488,8 +488,9 @@ relay_client(struct session *s, struct session_input *in)
 	s->msg_left -= (uint32_t)r.pos;
 	next = relay_messages(&r, in->n);
 	in->used = next == SESSION_LEAVING || next == SESSION_CLOSED ? in->n : r.pos;
-	if (r.pos == 0 && next != SESSION_BRAKED)
-		return next; /* braked: something may have been sent ahead of what waits */
+	/* what was queued ahead of a message that waits, or of which more must be seen, goes out all the same */
+	if (r.pos == 0 && !(next != SESSION_CLOSED && s->backend == b && stream_is_blocked(&b->stream)))
+		return next;
 	counter_add(&s->pool->stats.bytes_received, r.pos);
 	counter_add(&s->proxy->bytes_from_clients, r.pos);
 	sent = r.pos > r.from ? stream_send(&b->stream, r.p + r.from, r.pos - r.from) : stream_flush(&b->stream);

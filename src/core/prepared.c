@@ -143,6 +143,24 @@ send_check(struct relay *r, struct statement *st)
 	return relay_queue(r, &out);
 }
 
+/* Writes the message's beginning up to and with the statement's name anew. */
+static bool
+rename_reference(struct relay *r, const struct frame *f, const struct statement_ref *ref, const char *server_name,
+                 size_t *n_replaced)
+{
+	const char *body = (const char *)r->p + r->pos + MSG_HEADER;
+	size_t n_before = (size_t)(ref->name - body), n_name = strlen(ref->name) + 1;
+	struct buf out;
+
+	buf_init(&out);
+	buf_append_u8(&out, (uint8_t)f->type);
+	buf_append_u32(&out, (uint32_t)(f->len - 1 - n_name + strlen(server_name) + 1));
+	buf_append(&out, body, n_before);
+	msg_str(&out, server_name);
+	*n_replaced = MSG_HEADER + n_before + n_name;
+	return relay_queue(r, &out);
+}
+
 /* ---- Parse ---- */
 
 /* What the text means depends on the settings, but not on the application's name. */
@@ -196,20 +214,6 @@ send_new(struct relay *r, const struct frame *f, struct statement *st, struct no
 	return relay_queue(r, &out);
 }
 
-/* Replaces the name at the beginning of the client's Parse by the server's. */
-static bool
-rename_parse(struct relay *r, const struct frame *f, size_t n_name, const char *server_name, size_t *n_replaced)
-{
-	struct buf out;
-
-	buf_init(&out);
-	buf_append_u8(&out, (uint8_t)f->type);
-	buf_append_u32(&out, (uint32_t)(f->len - 1 - n_name + strlen(server_name) + 1));
-	msg_str(&out, server_name);
-	*n_replaced = MSG_HEADER + n_name;
-	return relay_queue(r, &out);
-}
-
 /* A DEALLOCATE ALL or DISCARD ALL was bound in this unit. */
 bool
 prepared_is_discarding(const struct backend *b)
@@ -229,10 +233,10 @@ is_sure_to_parse(const struct backend *b)
 static bool
 send_named(struct relay *r, const struct frame *f, const struct statement *st, struct note *note, size_t *n_replaced)
 {
-	size_t n_name = strlen(note->name) + 1;
+	const struct statement_ref ref = {.kind = 'S', .name = (const char *)r->p + r->pos + MSG_HEADER};
 
 	return note_sent(r, REPLYQ_PARSE, REPLYQ_PASS, note) &&
-	       rename_parse(r, f, n_name, statement_server_name(st), n_replaced);
+	       rename_reference(r, f, &ref, statement_server_name(st), n_replaced);
 }
 
 /* Consumes the note. */
@@ -412,24 +416,6 @@ ensure_unnamed(struct relay *r)
 	b->unnamed_of = s;
 	counter_add(&b->pool->stats.n_server_parses, 1);
 	return note_send_parse(r, "", s->unnamed->body, s->unnamed->n, note);
-}
-
-/* Writes the message's beginning up to and with the statement's name anew. */
-static bool
-rename_reference(struct relay *r, const struct frame *f, const struct statement_ref *ref, const char *server_name,
-                 size_t *n_replaced)
-{
-	const char *body = (const char *)r->p + r->pos + MSG_HEADER;
-	size_t n_before = (size_t)(ref->name - body), n_name = strlen(ref->name) + 1;
-	struct buf out;
-
-	buf_init(&out);
-	buf_append_u8(&out, (uint8_t)f->type);
-	buf_append_u32(&out, (uint32_t)(f->len - 1 - n_name + strlen(server_name) + 1));
-	buf_append(&out, body, n_before);
-	msg_str(&out, server_name);
-	*n_replaced = MSG_HEADER + n_before + n_name;
-	return relay_queue(r, &out);
 }
 
 /* The text of one of the session's statements, NULL: of the unnamed one. Its length; 0: there is none, or it is not kept. */

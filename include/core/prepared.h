@@ -17,7 +17,6 @@
 #include "wire/replyq.h"
 
 struct backend;
-struct prepared_set;
 struct session;
 struct unnamed;
 

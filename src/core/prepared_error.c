@@ -82,14 +82,12 @@ append_reworded(struct buf *out, struct backend *b, const char *duplicate, const
 
 /* Errors that name a statement: missing, in use, bound with the wrong number of parameters. */
 static bool
-names_a_statement(const uint8_t *body, size_t n)
+names_a_statement(const struct error_fields *e)
 {
-	struct error_fields e;
-
-	return parse_error(body, n, &e) == STATUS_OK && e.sqlstate != NULL && e.message != NULL &&
-	       (strcmp(e.sqlstate, "26000") == 0 || strcmp(e.sqlstate, "42P05") == 0 ||
-	        strcmp(e.sqlstate, "08P01") == 0) &&
-	       strstr(e.message, STATEMENT_PREFIX) != NULL;
+	return e->sqlstate != NULL && e->message != NULL &&
+	       (strcmp(e->sqlstate, "26000") == 0 || strcmp(e->sqlstate, "42P05") == 0 ||
+	        strcmp(e->sqlstate, "08P01") == 0) &&
+	       strstr(e->message, STATEMENT_PREFIX) != NULL;
 }
 
 /* A Bind or Describe of a statement whose result is no more what the client was told (PREPARED_CHANGED). */
@@ -159,9 +157,7 @@ prepared_reword_error(struct backend *b, const uint8_t *body, size_t n, struct b
 	uint8_t field;
 	bool changed, refused;
 
-	if (b->session == NULL || !names_a_statement(body, n))
-		return;
-	if (parse_error(body, n, &e) != STATUS_OK)
+	if (b->session == NULL || parse_error(body, n, &e) != STATUS_OK || !names_a_statement(&e))
 		return;
 	refused = is_of_refused(e.message);
 	changed = !refused && is_of_changed(e.message);

@@ -59,7 +59,8 @@ bool relay_queue(struct relay *r, struct buf *out);
 bool note_sent(struct relay *r, enum replyq_kind kind, enum replyq_answer answer, struct note *note);
 /* A Close of ours, or one in place of a client's message. */
 bool note_send_close(struct relay *r, const char *server_name, enum replyq_answer answer, struct note *note);
-/* A Parse of ours; body: what follows the name in it. */
-bool note_send_parse(struct relay *r, const char *server_name, const uint8_t *body, size_t n, struct note *note);
+/* A Parse of ours, or one in place of the client's; body: what follows the name in it. */
+bool note_send_parse(struct relay *r, const char *server_name, const uint8_t *body, size_t n, enum replyq_answer answer,
+                     struct note *note);
 
 #endif

@@ -75,7 +75,7 @@ send_parse_again(struct relay *r, const struct statement *st, struct note *note)
 	bool ok;
 
 	if (described == NULL)
-		return note_send_parse(r, statement_server_name(st), body, n, note);
+		return note_send_parse(r, statement_server_name(st), body, n, REPLYQ_SWALLOW, note);
 	n_text = strnlen((const char *)body, n);
 	types = description_types(described, &n_types);
 	buf_init(&with_types);
@@ -83,7 +83,8 @@ send_parse_again(struct relay *r, const struct statement *st, struct note *note)
 	buf_append(&with_types, types, n_types);
 	ok = !with_types.failed;
 	if (ok)
-		ok = note_send_parse(r, statement_server_name(st), buf_head(&with_types), with_types.len, note);
+		ok = note_send_parse(r, statement_server_name(st), buf_head(&with_types), with_types.len,
+		                     REPLYQ_SWALLOW, note);
 	else
 		note_free(note);
 	buf_fini(&with_types);
@@ -123,20 +124,27 @@ ensure_prepared(struct relay *r, struct statement *st)
 	return send_parse_again(r, st, note);
 }
 
-/* Asks whether a statement that was parsed again still has the result that it had. */
+/* Notes a Describe of st, the client's or ours. */
 static bool
-send_check(struct relay *r, struct statement *st)
+note_describe(struct relay *r, enum note_kind kind, enum replyq_answer answer, struct statement *st)
 {
-	struct backend *b = r->session->backend;
-	struct note *note = note_new(NOTE_CHECKED, b, NULL, NULL);
-	struct buf out;
+	struct note *note = note_new(kind, r->session->backend, NULL, NULL);
 
 	if (note == NULL)
 		return false;
 	note->st = statement_ref(st);
-	prepared_set_mark(b->prepared, st, PREPARED_CHECKING);
-	if (!note_sent(r, REPLYQ_DESCRIBE, REPLYQ_SWALLOW, note))
+	return note_sent(r, REPLYQ_DESCRIBE, answer, note);
+}
+
+/* Asks whether a statement that was parsed again still has the result that it had. */
+static bool
+send_check(struct relay *r, struct statement *st)
+{
+	struct buf out;
+
+	if (!note_describe(r, NOTE_CHECKED, REPLYQ_SWALLOW, st))
 		return false;
+	prepared_set_mark(r->session->backend->prepared, st, PREPARED_CHECKING);
 	buf_init(&out);
 	build_describe_statement(&out, statement_server_name(st));
 	build_flush(&out);
@@ -176,41 +184,27 @@ meaning(struct session *s)
 	return s->meaning;
 }
 
-/* Our Describe behind the client's Parse of a statement that is new: its result is to stay the same, see send_check(). */
-static bool
-append_describe(struct relay *r, struct buf *out, struct statement *st)
-{
-	struct note *note = note_new(NOTE_DESCRIBED, r->session->backend, NULL, NULL);
-
-	if (note == NULL)
-		return false;
-	note->st = statement_ref(st);
-	build_describe_statement(out, statement_server_name(st));
-	return note_sent(r, REPLYQ_DESCRIBE, REPLYQ_SWALLOW, note);
-}
-
-/* The client's Parse, which is whole, under the server's name. */
+/*
+ * The client's Parse, which is whole, under the server's name. Behind that of a statement that is new a Describe of ours: its
+ * result is to stay the same, see send_check().
+ */
 static bool
 send_new(struct relay *r, const struct frame *f, struct statement *st, struct note *note, size_t *n_replaced)
 {
 	const uint8_t *body;
 	struct buf out;
-	uint32_t mark;
 	size_t n;
 
-	if (!note_sent(r, REPLYQ_PARSE, REPLYQ_PASS, note))
-		return false;
 	body = statement_body(st, &n);
-	buf_init(&out);
-	mark = msg_begin(&out, FE_PARSE);
-	msg_str(&out, statement_server_name(st));
-	buf_append(&out, body, n);
-	msg_end(&out, mark);
-	if (statement_described(st) == NULL && !append_describe(r, &out, st)) {
-		buf_fini(&out);
-		return false;
-	}
 	*n_replaced = f->len;
+	if (!note_send_parse(r, statement_server_name(st), body, n, REPLYQ_PASS, note))
+		return false;
+	if (statement_described(st) != NULL)
+		return true;
+	if (!note_describe(r, NOTE_DESCRIBED, REPLYQ_SWALLOW, st))
+		return false;
+	buf_init(&out);
+	build_describe_statement(&out, statement_server_name(st));
 	return relay_queue(r, &out);
 }
 
@@ -296,7 +290,8 @@ try_name(struct relay *r, const char *name)
 		return true;
 	if (s->backend->owed.tx == TX_FAILED)
 		return true; /* which the server says first */
-	return note_send_parse(r, name, empty, sizeof(empty), NULL) && note_send_close(r, name, REPLYQ_SWALLOW, NULL);
+	return note_send_parse(r, name, empty, sizeof(empty), REPLYQ_SWALLOW, NULL) &&
+	       note_send_close(r, name, REPLYQ_SWALLOW, NULL);
 }
 
 /* Takes over the reference to st; NULL: no memory. */
@@ -415,7 +410,7 @@ ensure_unnamed(struct relay *r)
 		return false;
 	b->unnamed_of = s;
 	counter_add(&b->pool->stats.n_server_parses, 1);
-	return note_send_parse(r, "", s->unnamed->body, s->unnamed->n, note);
+	return note_send_parse(r, "", s->unnamed->body, s->unnamed->n, REPLYQ_SWALLOW, note);
 }
 
 /* The text of one of the session's statements, NULL: of the unnamed one. Its length; 0: there is none, or it is not kept. */
@@ -489,18 +484,6 @@ ensure_usable(struct relay *r, struct statement *st, enum prepared_state *state)
 	return send_check(r, st);
 }
 
-/* The client's Describe of a statement of which nothing is known yet, or whose answer won't be the server's. */
-static bool
-send_describe(struct relay *r, struct statement *st)
-{
-	struct note *note = note_new(NOTE_DESCRIBED, r->session->backend, NULL, NULL);
-
-	if (note == NULL)
-		return false;
-	note->st = statement_ref(st);
-	return note_sent(r, REPLYQ_DESCRIBE, REPLYQ_PASS, note);
-}
-
 /* Bind or Describe of a statement that the session has prepared. */
 static enum prepared_verdict
 on_use_named(struct relay *r, const struct frame *f, const struct statement_ref *ref, struct statement *st,
@@ -519,9 +502,10 @@ on_use_named(struct relay *r, const struct frame *f, const struct statement_ref 
 	                      n_replaced);
 	if (f->type == FE_DESCRIBE)
 		statement_set_told(st);
+	/* of which nothing is known yet, or whose answer won't be the server's */
 	if (f->type == FE_DESCRIBE &&
 	    (state == PREPARED_CHANGED || (!statement_is_large(st) && statement_described(st) == NULL)))
-		ok = ok && send_describe(r, st);
+		ok = ok && note_describe(r, NOTE_DESCRIBED, REPLYQ_PASS, st);
 	else
 		ok = ok && replyq_sent(owed, f->type, false);
 	return ok ? PREPARED_PASS : PREPARED_FAILED;

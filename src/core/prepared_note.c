@@ -392,12 +392,13 @@ note_send_close(struct relay *r, const char *server_name, enum replyq_answer ans
 }
 
 bool
-note_send_parse(struct relay *r, const char *server_name, const uint8_t *body, size_t n, struct note *note)
+note_send_parse(struct relay *r, const char *server_name, const uint8_t *body, size_t n, enum replyq_answer answer,
+                struct note *note)
 {
 	struct buf out;
 	uint32_t mark;
 
-	if (!note_sent(r, REPLYQ_PARSE, REPLYQ_SWALLOW, note))
+	if (!note_sent(r, REPLYQ_PARSE, answer, note))
 		return false;
 	buf_init(&out);
 	mark = msg_begin(&out, FE_PARSE);

@@ -84,7 +84,8 @@ show(struct relay *r, const char *name, const struct statement *st, bool is_exec
 	if (is_executed && !statement_is_large(st))
 		body = statement_body(st, &n);
 	/* what SQL has prepared under that name here is not this session's: it would have been told that the name is in use */
-	return note_send_close(r, name, REPLYQ_SWALLOW, NULL) && note_send_parse(r, name, body, n, NULL);
+	return note_send_close(r, name, REPLYQ_SWALLOW, NULL) &&
+	       note_send_parse(r, name, body, n, REPLYQ_SWALLOW, NULL);
 }
 
 static bool

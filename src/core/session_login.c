@@ -29,8 +29,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define UNKNOWN_OPTIONS_MAX 32
-
 enum auth_step { AUTH_STEP_PASSWORD, AUTH_STEP_MD5, AUTH_STEP_SASL_FIRST, AUTH_STEP_SASL_MORE, AUTH_STEP_SASL_FINAL };
 
 struct login {
@@ -592,16 +590,23 @@ add_param(struct session *s, const struct startup_param *param)
 static bool
 send_negotiation(struct session *s, const struct startup_packet *sp)
 {
-	const char *unknown[UNKNOWN_OPTIONS_MAX], *cursor = NULL;
+	const char **unknown, *cursor = NULL;
 	struct startup_param param;
 	struct buf out;
-	size_t n = 0;
+	size_t n_params = 0, n = 0;
 
 	while (startup_next_param(sp, &cursor, &param))
-		if (startup_is_protocol_option(param.name) && n < UNKNOWN_OPTIONS_MAX)
+		n_params++;
+	unknown = malloc((n_params + 1) * sizeof(*unknown));
+	if (unknown == NULL)
+		return false;
+	cursor = NULL;
+	while (startup_next_param(sp, &cursor, &param))
+		if (startup_is_protocol_option(param.name))
 			unknown[n++] = param.name;
 	buf_init(&out);
 	build_negotiate(&out, s->login->minor, unknown, n);
+	free(unknown);
 	return send_all(s, &out);
 }
 

@@ -257,7 +257,7 @@ static void
 log_in(struct player *p)
 {
 	struct packet hello = {0};
-	const char *pairs[40] = {"user", "app", "database", "app"};
+	const char *pairs[4 + SCENARIO_STARTUP_MAX + 1] = {"user", "app", "database", "app"};
 
 	for (int i = 0; p->scenario->startup[i] != NULL; i++)
 		pairs[4 + i] = p->scenario->startup[i];

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_WORDS 64
+#define MAX_WORDS 256
 
 /* A line's words; a quoted one may contain any byte, so lengths count. */
 struct line {
@@ -431,7 +431,7 @@ read_directive(struct reader *r)
 	else if (word_is(r, 0, "ignore"))
 		snprintf(s->ignored, sizeof(s->ignored), "%s", word(r, 1).text);
 	else if (word_is(r, 0, "login"))
-		for (int i = 1; i < r->line.n && i < 30; i++)
+		for (int i = 1; i < r->line.n && i <= SCENARIO_STARTUP_MAX; i++)
 			s->startup[i - 1] = word(r, i).text;
 	else
 		return false;

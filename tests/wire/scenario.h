@@ -27,17 +27,19 @@ struct step {
 	char *sql;
 };
 
+#define SCENARIO_STARTUP_MAX 160
+
 struct scenario {
 	char *path, *title;
 	struct step *steps;
 	size_t n_steps;
-	bool over_unix;           /* else TCP */
-	bool logs_in;             /* the player logs in before the first step */
-	bool compares_error_text; /* else only severity and SQLSTATE */
-	char ignored[8];          /* message types left out */
-	bool compares_login;      /* else the replies to the login are left out */
-	char *startup[32];        /* more startup parameters: name, value ... NULL */
-	char *setup, *check;      /* SQL for a direct connection, or NULL */
+	bool over_unix;                          /* else TCP */
+	bool logs_in;                            /* the player logs in before the first step */
+	bool compares_error_text;                /* else only severity and SQLSTATE */
+	char ignored[8];                         /* message types left out */
+	bool compares_login;                     /* else the replies to the login are left out */
+	char *startup[SCENARIO_STARTUP_MAX + 1]; /* more startup parameters: name, value ... NULL */
+	char *setup, *check;                     /* SQL for a direct connection, or NULL */
 };
 
 /* NULL: *error says where and why. */

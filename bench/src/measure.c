@@ -2,7 +2,6 @@
 #include "measure.h"
 
 #include "child.h"
-#include "crowd.h"
 #include "files.h"
 #include "measure_parts.h"
 #include "pgbench.h"

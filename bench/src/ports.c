@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -12,8 +13,9 @@
 #define FIRST 12000
 #define N_PORTS 20000 /* up to 31999 */
 
-bool
-ports_is_free(const char *host, int port)
+/* Whether a server could listen there. */
+static bool
+is_free(const char *host, int port)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
@@ -43,7 +45,7 @@ ports_find(int n_hosts)
 			char address[32];
 
 			snprintf(address, sizeof(address), "127.0.0.%d", host);
-			ok = ports_is_free(address, FIRST + i);
+			ok = is_free(address, FIRST + i);
 		}
 		if (ok) {
 			given[i] = true;

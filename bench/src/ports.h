@@ -3,11 +3,7 @@
 #ifndef PGWEIR_BENCH_PORTS_H
 #define PGWEIR_BENCH_PORTS_H
 
-#include <stdbool.h>
-
 /* One that nobody listens on or is connected at, never the same twice; 0: none. `n_hosts` addresses from 127.0.0.1 on. */
 int ports_find(int n_hosts);
-/* Whether a server could listen there. */
-bool ports_is_free(const char *host, int port);
 
 #endif

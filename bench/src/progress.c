@@ -15,8 +15,9 @@ progress_init(struct progress *p, size_t n, double guessed_s)
 	p->guessed = guessed_s;
 }
 
-double
-progress_left(const struct progress *p)
+/* Seconds, from the guesses and how right they were so far. */
+static double
+seconds_left(const struct progress *p)
 {
 	double factor = p->guessed_done > 0 ? p->took / p->guessed_done : 1;
 
@@ -26,7 +27,7 @@ progress_left(const struct progress *p)
 static void
 print_cell(const struct progress *p, const struct result *r)
 {
-	int left = (int)progress_left(p);
+	int left = (int)seconds_left(p);
 
 	printf("[%zu/%zu, %d:%02d left] %s%s%s, %s%s%s, %lld clients, %s%s: ", p->n_done + 1, p->n, left / 60,
 	       left % 60, r->workload, r->mode[0] != '\0' ? " " : "", r->mode, r->topology,

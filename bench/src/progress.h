@@ -24,7 +24,5 @@ void progress_skip(struct progress *p, double guessed_s);
 void progress_note(struct progress *p, const struct result *r); /* a whole line: left out, and why */
 void progress_break(struct progress *p);                        /* ends a line that was begun: interrupted */
 void progress_complain(struct progress *p, const char *text);   /* to standard error, on a line of its own */
-/* Seconds, from the guesses and how right they were so far. */
-double progress_left(const struct progress *p);
 
 #endif

@@ -47,16 +47,6 @@ report_fini(struct report *report)
 	grid_fini(&report->grid);
 }
 
-void
-report_print_table(const struct result_set *set, const char *baseline, FILE *out)
-{
-	struct report report;
-
-	look_at(&report, set, baseline);
-	report_text_print(&report, out);
-	report_fini(&report);
-}
-
 /* Under another name first: a reader never sees half a page, and a full disk leaves the old one. */
 static bool
 write_page(const char *path, const struct buf *html, FILE *errors)

@@ -15,9 +15,6 @@
  */
 int report_run(const char *dir, const char *baseline, FILE *out, FILE *errors);
 
-/* The table alone, as at the end of a run. */
-void report_print_table(const struct result_set *set, const char *baseline, FILE *out);
-
 /* `pgweir-bench compare DIR1 DIR2`: the cells of both side by side with ratios. The exit code, as above. */
 int compare_run(const char *dir1, const char *dir2, FILE *out, FILE *errors);
 

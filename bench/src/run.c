@@ -7,7 +7,6 @@
 #include "files.h"
 #include "host.h"
 #include "measure.h"
-#include "pgbench.h"
 #include "progress.h"
 #include "report.h"
 #include "result.h"

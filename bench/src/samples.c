@@ -258,12 +258,6 @@ samples_watch(struct samples *s, enum sample_group group, pid_t pid)
 		s->groups[group].pids[s->groups[group].n++] = pid;
 }
 
-void
-samples_unwatch(struct samples *s, enum sample_group group)
-{
-	s->groups[group].n = 0;
-}
-
 /* ---- what comes of it ---- */
 
 bool

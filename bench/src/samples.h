@@ -43,7 +43,6 @@ void samples_init(struct samples *s);
 void samples_fini(struct samples *s);
 /* Of SAMPLE_SERVER, its children count, too: also those that come and go. */
 void samples_watch(struct samples *s, enum sample_group group, pid_t pid);
-void samples_unwatch(struct samples *s, enum sample_group group);
 /* Takes a sample if it is time. */
 void samples_tick(struct samples *s);
 void samples_take(struct samples *s); /* now */

@@ -61,7 +61,7 @@ void plan_fini(struct plan *plan);
 /* The cell's part of a record: what result_same_cell() compares, and which run it is. */
 void plan_describe(const struct plan *plan, const struct cell *cell, const struct system_spec *system,
                    struct result *out);
-/* Whether the set has the run already, with a status that needs no repeating. */
+/* Whether the set has the run already, whatever came of it. */
 bool plan_is_done(const struct result_set *done, const struct result *described);
 double plan_seconds(const struct cell *cell); /* how long the run will take, a guess */
 

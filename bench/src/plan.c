@@ -14,9 +14,9 @@ struct lists {
 };
 
 static const char *
-choose(const char *change, const char *own)
+choose(const char *change, const char *own, const char *usual)
 {
-	return change != NULL ? change : own;
+	return change != NULL ? change : own != NULL ? own : usual;
 }
 
 static void
@@ -188,10 +188,11 @@ add_line(struct plan *plan, const struct suite *suite, const struct suite_line *
 	                                   runs, discard);
 
 	set_numbers(&cell, line, changes);
-	text_list_split(&l.workloads, choose(changes->workloads, line->workloads), ',');
-	text_list_split(&l.modes, choose(changes->modes, line->modes), ',');
-	text_list_split(&l.setups, changes->server != NULL ? "server" : choose(changes->setups, line->setups), ',');
-	text_list_split(&l.clients, choose(changes->clients, line->clients), ',');
+	text_list_split(&l.workloads, choose(changes->workloads, line->workloads, ""), ',');
+	text_list_split(&l.modes, choose(changes->modes, line->modes, "simple"), ',');
+	text_list_split(&l.setups, changes->server != NULL ? "server" : choose(changes->setups, line->setups, "single"),
+	                ',');
+	text_list_split(&l.clients, choose(changes->clients, line->clients, ""), ',');
 	for (cell.run = 1; ok && cell.run <= runs; cell.run++) {
 		cell.discarded = cell.run <= discard;
 		for (size_t i = 0; ok && i < l.workloads.n; i++) {

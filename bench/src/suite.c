@@ -10,8 +10,6 @@
 
 static const struct suite_line poolers_2019[] = {
 	{.workloads = "tpcb,select-only,ycsb-a",
-         .modes = "simple",
-         .setups = "single",
          .clients = "10,25,50,100,250,500,1000",
          .scale = 1,
          .seconds = 20,
@@ -21,34 +19,19 @@ static const struct suite_line poolers_2019[] = {
 };
 
 static const struct suite_line poolers_2019_quick[] = {
-	{.workloads = "select-only",
-         .modes = "simple",
-         .setups = "single",
-         .clients = "10,100,250",
-         .scale = 1,
-         .seconds = 2,
-         .runs = 1},
-	{.workloads = "tpcb,ycsb-a",
-         .modes = "simple",
-         .setups = "single",
-         .clients = "50",
-         .scale = 1,
-         .seconds = 2,
-         .runs = 1},
+	{.workloads = "select-only", .clients = "10,100,250", .scale = 1, .seconds = 2, .runs = 1},
+	{.workloads = "tpcb,ycsb-a", .clients = "50", .scale = 1, .seconds = 2, .runs = 1},
 	END,
 };
 
 /* The author's clients and threads, and then as many clients as he could not reach. */
 static const struct suite_line postgres_xc_2013[] = {
 	{.workloads = "tpcb",
-         .modes = "simple",
-         .setups = "single",
          .clients = "16/8,16/16,96/8,64/32,64/64,104/8,200/8,300/8",
          .scale = 100,
          .seconds = 60,
          .runs = 3},
 	{.workloads = "select-only",
-         .modes = "simple",
          .setups = "replicas:2",
          .hosts = HOSTS_ALL,
          .clients = "16/8,16/16,96/8,64/32,64/64,104/8,200/8,300/8",
@@ -59,15 +42,8 @@ static const struct suite_line postgres_xc_2013[] = {
 };
 
 static const struct suite_line postgres_xc_2013_quick[] = {
-	{.workloads = "tpcb",
-         .modes = "simple",
-         .setups = "single",
-         .clients = "16/8,96/8,300/8",
-         .scale = 10,
-         .seconds = 3,
-         .runs = 1},
+	{.workloads = "tpcb", .clients = "16/8,96/8,300/8", .scale = 10, .seconds = 3, .runs = 1},
 	{.workloads = "select-only",
-         .modes = "simple",
          .setups = "replicas:2",
          .hosts = HOSTS_ALL,
          .clients = "16/8,96/8,300/8",
@@ -79,7 +55,6 @@ static const struct suite_line postgres_xc_2013_quick[] = {
 
 static const struct suite_line pgcluster[] = {
 	{.workloads = "tpcb,select-only",
-         .modes = "simple",
          .setups = "replicas:1,sync",
          .clients = "10/1,20/1",
          .scale = 1,
@@ -91,7 +66,6 @@ static const struct suite_line pgcluster[] = {
 
 static const struct suite_line pgcluster_quick[] = {
 	{.workloads = "tpcb,select-only",
-         .modes = "simple",
          .setups = "replicas:1,sync",
          .clients = "10/1,20/1",
          .scale = 1,
@@ -102,8 +76,6 @@ static const struct suite_line pgcluster_quick[] = {
 
 static const struct suite_line filesystems_2006[] = {
 	{.workloads = "tpcb",
-         .modes = "simple",
-         .setups = "single",
          .clients = "20/1",
          .scale = 100,
          .transactions = 10000,
@@ -115,8 +87,6 @@ static const struct suite_line filesystems_2006[] = {
 
 static const struct suite_line filesystems_2006_quick[] = {
 	{.workloads = "tpcb",
-         .modes = "simple",
-         .setups = "single",
          .clients = "20/1",
          .scale = 10,
          .transactions = 200,
@@ -128,7 +98,6 @@ static const struct suite_line filesystems_2006_quick[] = {
 
 static const struct suite_line replicated_storage_2007[] = {
 	{.workloads = "tpcb",
-         .modes = "simple",
          .setups = "single,sync,single synchronous_commit=off",
          .clients = "100/2",
          .scale = 200,
@@ -139,7 +108,6 @@ static const struct suite_line replicated_storage_2007[] = {
 
 static const struct suite_line replicated_storage_2007_quick[] = {
 	{.workloads = "tpcb",
-         .modes = "simple",
          .setups = "single,sync,single synchronous_commit=off",
          .clients = "100/2",
          .scale = 10,
@@ -151,7 +119,6 @@ static const struct suite_line replicated_storage_2007_quick[] = {
 static const struct suite_line overhead[] = {
 	{.workloads = "select1,select-only",
          .modes = "simple,extended,prepared",
-         .setups = "single",
          .clients = "1,4,16,64,250,1000",
          .scale = 10,
          .seconds = 10,
@@ -161,110 +128,54 @@ static const struct suite_line overhead[] = {
 };
 
 static const struct suite_line overhead_quick[] = {
-	{.workloads = "select1",
-         .modes = "simple",
-         .setups = "single",
-         .clients = "1,16,100",
-         .scale = 1,
-         .seconds = 2,
-         .runs = 1},
-	{.workloads = "select1",
-         .modes = "extended,prepared",
-         .setups = "single",
-         .clients = "16",
-         .scale = 1,
-         .seconds = 2,
-         .runs = 1},
-	{.workloads = "select-only",
-         .modes = "simple",
-         .setups = "single",
-         .clients = "16,100",
-         .scale = 1,
-         .seconds = 2,
-         .runs = 1},
+	{.workloads = "select1", .clients = "1,16,100", .scale = 1, .seconds = 2, .runs = 1},
+	{.workloads = "select1", .modes = "extended,prepared", .clients = "16", .scale = 1, .seconds = 2, .runs = 1},
+	{.workloads = "select-only", .clients = "16,100", .scale = 1, .seconds = 2, .runs = 1},
 	END,
 };
 
 static const struct suite_line scale[] = {
 	{.workloads = "select-only",
-         .modes = "simple",
-         .setups = "single",
          .clients = "100,1000,2500,5000,10000",
          .scale = 10,
          .seconds = 15,
          .runs = 3,
          .discard = 1},
-	{.workloads = "idle,idle-tls", .modes = "", .setups = "single", .clients = "1000,4000,10000", .runs = 3},
-	{.workloads = "storm", .modes = "", .setups = "single", .clients = "100,1000,4000", .runs = 3},
-	{.workloads = "reconnect,reconnect-tls",
-         .modes = "simple",
-         .setups = "single",
-         .clients = "16,64",
-         .seconds = 10,
-         .runs = 3},
+	{.workloads = "idle,idle-tls", .clients = "1000,4000,10000", .runs = 3},
+	{.workloads = "storm", .clients = "100,1000,4000", .runs = 3},
+	{.workloads = "reconnect,reconnect-tls", .clients = "16,64", .seconds = 10, .runs = 3},
 	END,
 };
 
 static const struct suite_line scale_quick[] = {
-	{.workloads = "select-only",
-         .modes = "simple",
-         .setups = "single",
-         .clients = "100,1000,2500",
-         .scale = 1,
-         .seconds = 3,
-         .runs = 1},
-	{.workloads = "idle", .modes = "", .setups = "single", .clients = "500,2000", .runs = 1},
-	{.workloads = "idle-tls", .modes = "", .setups = "single", .clients = "500", .runs = 1},
-	{.workloads = "storm", .modes = "", .setups = "single", .clients = "500", .runs = 1},
-	{.workloads = "reconnect", .modes = "simple", .setups = "single", .clients = "16", .seconds = 3, .runs = 1},
+	{.workloads = "select-only", .clients = "100,1000,2500", .scale = 1, .seconds = 3, .runs = 1},
+	{.workloads = "idle", .clients = "500,2000", .runs = 1},
+	{.workloads = "idle-tls", .clients = "500", .runs = 1},
+	{.workloads = "storm", .clients = "500", .runs = 1},
+	{.workloads = "reconnect", .clients = "16", .seconds = 3, .runs = 1},
 	END,
 };
 
 static const struct suite_line traffic[] = {
 	{.workloads = "simple-update,ycsb-b,ycsb-c,tls,reconnect,mixed,idle-in-transaction",
-         .modes = "simple",
-         .setups = "single",
          .clients = "16,64,250",
          .scale = 10,
          .seconds = 15,
          .runs = 4,
          .discard = 1},
-	{.workloads = "open-loop",
-         .modes = "simple",
-         .setups = "single",
-         .clients = "64",
-         .scale = 10,
-         .seconds = 20,
-         .runs = 4,
-         .discard = 1,
-         .rate = 2000},
-	{.workloads = "copy-out,copy-in",
-         .modes = "",
-         .setups = "single",
-         .clients = "1",
-         .runs = 4,
-         .discard = 1,
-         .copy_mb = 1024},
+	{.workloads = "open-loop", .clients = "64", .scale = 10, .seconds = 20, .runs = 4, .discard = 1, .rate = 2000},
+	{.workloads = "copy-out,copy-in", .clients = "1", .runs = 4, .discard = 1, .copy_mb = 1024},
 	END,
 };
 
 static const struct suite_line traffic_quick[] = {
 	{.workloads = "ycsb-b,tls,reconnect,mixed,idle-in-transaction",
-         .modes = "simple",
-         .setups = "single",
          .clients = "64",
          .scale = 1,
          .seconds = 3,
          .runs = 1},
-	{.workloads = "open-loop",
-         .modes = "simple",
-         .setups = "single",
-         .clients = "64",
-         .scale = 1,
-         .seconds = 3,
-         .runs = 1,
-         .rate = 1000},
-	{.workloads = "copy-out,copy-in", .modes = "", .setups = "single", .clients = "1", .runs = 1, .copy_mb = 128},
+	{.workloads = "open-loop", .clients = "64", .scale = 1, .seconds = 3, .runs = 1, .rate = 1000},
+	{.workloads = "copy-out,copy-in", .clients = "1", .runs = 1, .copy_mb = 128},
 	END,
 };
 

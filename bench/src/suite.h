@@ -14,8 +14,8 @@ enum suite_hosts { HOSTS_PRIMARY, HOSTS_ALL }; /* where poolers send what only r
 /* Every combination of a line's lists is a cell. */
 struct suite_line {
 	const char *workloads;
-	const char *modes;   /* pgbench's query modes; those of a workload without pgbench: "" */
-	const char *setups;  /* "TOPOLOGY" or "TOPOLOGY SETTING=VALUE" of the server */
+	const char *modes;   /* pgbench's query modes; NULL: simple */
+	const char *setups;  /* "TOPOLOGY" or "TOPOLOGY SETTING=VALUE" of the server; NULL: single */
 	const char *clients; /* CLIENTS or CLIENTS/THREADS of pgbench */
 	int scale;
 	int seconds;      /* of each run, or ... */

@@ -36,7 +36,6 @@ struct tally {
 /* Why no server connection could be opened lately. */
 struct group_failure {
 	unsigned n;           /* in a row; 0: none */
-	uint64_t since_us;    /* of the first of them */
 	uint64_t retry_at_us; /* no attempt before that */
 	enum close_reason reason;
 	bool is_final; /* the server refused the login itself: waiting longer won't help */

@@ -518,8 +518,6 @@ group_failed(struct group *g, enum close_reason reason, bool is_final, const str
 	struct group_failure *f = &g->shared.failure;
 
 	pthread_mutex_lock(&g->shared.lock);
-	if (f->n == 0)
-		f->since_us = now_us;
 	/* logins that failed together count as one attempt */
 	if (f->n == 0 || now_us >= f->retry_at_us)
 		f->n++;

@@ -25,9 +25,10 @@ bool shown_bind(struct relay *r, const char *portal, const uint8_t *sql, size_t 
 bool shown_execute(struct relay *r, const struct frame *f);
 
 /* ---- what the server says ---- */
-void shown_deallocated(struct backend *b);              /* CommandComplete DEALLOCATE */
-void shown_closed(struct backend *b, const char *name); /* our Close behind an Execute is answered */
-bool shown_unit_over(struct backend *b);                /* closes what is left; false: no memory */
+void shown_deallocated(struct backend *b); /* CommandComplete DEALLOCATE */
+void shown_closed(struct backend *b,
+                  const char *name);     /* a Close with a note of that name: ours behind an Execute, or the client's */
+bool shown_unit_over(struct backend *b); /* closes what is left; false: no memory */
 /* A statement that was to be shown has failed in front of a Query, which the server now skips: it waits for a Sync. */
 bool shown_wants_sync(const struct backend *b);
 void shown_free(struct shown **s); /* nulls; NULL is a no-op */

@@ -248,7 +248,11 @@ shown_deallocated(struct backend *b)
 void
 shown_closed(struct backend *b, const char *name)
 {
-	gone(b, name);
+	struct item *item = find_item(b, name);
+
+	/* else it was the client's Close of that name, and what is shown is still there */
+	if (item != NULL && item->state == ITEM_CLOSING)
+		item->state = ITEM_GONE;
 }
 
 bool

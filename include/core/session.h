@@ -77,7 +77,7 @@ struct session_input {
 	size_t n;
 	size_t used;
 	struct backend *backend;  /* EV_BACKEND */
-	const struct said *said;  /* EV_BACKEND_LOST, EV_REFUSED: the server's words, or NULL */
+	const struct said *said;  /* EV_BACKEND_LOST: the server's words, or NULL */
 	enum close_reason reason; /* EV_BACKEND_LOST, EV_REFUSED */
 	bool both;                /* EV_HANGUP */
 };

@@ -73,8 +73,8 @@ struct state_marks {
 	struct state_touched *touched;
 	struct state_text *text;  /* NULL: none is suspect, or not known */
 	struct settings *startup; /* its settings as of login */
-	struct settings *
-		told; /* reported ones as the client knows them, while startup ones are put back; NULL: all of its own */
+	/* reported ones as the client knows them, while startup ones are put back; NULL: all of its own */
+	struct settings *told;
 	uint64_t pinned_since_us;
 	uint64_t asked_unit; /* of the backend: after which unit it was asked last */
 };
@@ -103,14 +103,8 @@ void state_touch_mentioned(struct session *s, const uint8_t *p, size_t n);
 #define STATE_REFUSED_TEXT "too many sessions keep a server connection to themselves"
 #define STATE_REFUSED_HINT                                                                                             \
 	"This statement may leave behind what only its own server connection has (a temporary table, LISTEN, an "      \
-	"advisory "                                                                                                    \
-	"lock, ...). Raise pool_size or max_pinned, or end what other sessions keep: SHOW PINS."
+	"advisory lock, ...). Raise pool_size or max_pinned, or end what other sessions keep: SHOW PINS."
 
-enum state_verdict {
-	STATE_CLEAR,  /* nothing is to be asked, or not now */
-	STATE_ASKING, /* a hidden unit has been sent, its end is awaited */
-	STATE_FAILED, /* no memory: the backend can't be trusted any more */
-};
 /* ---- sequences ---- */
 /*
  * currval() and lastval() answer what nextval() gave last on this backend, to whomever. As soon as a text of the group has
@@ -121,6 +115,12 @@ bool state_must_discard_sequences(const struct backend *b, const struct session 
 /* Of a Parse that may be the group's first such text; a glance at its bytes. */
 void state_glance_at_parse(struct session *s, const uint8_t *p, size_t n);
 
+/* ---- a unit is over ---- */
+enum state_verdict {
+	STATE_CLEAR,  /* nothing is to be asked, or not now */
+	STATE_ASKING, /* a hidden unit has been sent, its end is awaited */
+	STATE_FAILED, /* no memory: the backend can't be trusted any more */
+};
 /* All that was sent is answered. */
 enum state_verdict state_unit_over(struct session *s);
 void state_discarded(struct session *s); /* CommandComplete DISCARD ALL */

@@ -9,6 +9,9 @@
 
 #define TOUCHED_MAX 16u
 
+/* Of the pins those that the server can be asked for. */
+#define ASKABLE_PINS (PIN_TEMP | PIN_LISTEN | PIN_LOCK | PIN_PREPARED | PIN_CURSOR)
+
 /* Settings that the texts of a transaction name. */
 struct state_touched {
 	uint32_t n, n_texts;

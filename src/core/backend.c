@@ -284,9 +284,7 @@ void
 backend_reconnect(struct backend *b)
 {
 	backend_login_free(b);
-	free(b->said);
-	b->said = NULL;
-	b->said_fatal = false;
+	backend_forget_error(b);
 	stream_close(&b->stream);
 	backend_enter(b, BACKEND_CONNECTING);
 	loop_defer(b->pool->proxy->loop, &b->open_task);

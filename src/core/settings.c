@@ -257,31 +257,30 @@ make_plan(const struct settings *from, const struct settings *to)
 {
 	struct plan *p = malloc(sizeof(*p) + (from->n + to->n + N_LAST) * sizeof(p->pairs[0]));
 	const char *wanted = settings_get(to, FIRST);
+	size_t n_undone;
 	bool differs;
 
 	if (p == NULL)
 		return NULL;
 	p->n = 0;
-	if (!is_equal(settings_get(from, FIRST), wanted))
-		add(p, FIRST, wanted);
-	add_ordinary(p, from, to);
-	differs = p->n > 0;
-	for (size_t i = 0; i < N_LAST && !differs; i++)
-		differs = !is_equal(settings_get(from, last[i]), settings_get(to, last[i]));
-	if (!differs)
-		return p;
-	p->n = 0;
 	for (size_t i = N_LAST; i-- > 0;)
 		if (must_undo(from, to, last[i]))
 			add(p, last[i], NULL);
+	n_undone = p->n;
 	if (!is_equal(settings_get(from, FIRST), wanted))
 		add(p, FIRST, wanted);
 	add_ordinary(p, from, to);
+	differs = p->n > n_undone;
 	for (size_t i = 0; i < N_LAST; i++) {
+		const char *had = settings_get(from, last[i]);
+
 		wanted = settings_get(to, last[i]);
-		if (wanted != NULL && (must_undo(from, to, last[i]) || !is_equal(settings_get(from, last[i]), wanted)))
+		differs = differs || !is_equal(had, wanted);
+		if (wanted != NULL && (must_undo(from, to, last[i]) || !is_equal(had, wanted)))
 			add(p, last[i], wanted);
 	}
+	if (!differs)
+		p->n = 0; /* what was undone would only be set again */
 	return p;
 }
 

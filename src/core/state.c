@@ -202,8 +202,8 @@ state_suspect(struct session *s, const struct suspicion *x)
 		flags &= SUSPECT_RESETS | SUSPECT_SETTINGS;
 	else
 		flags = weigh(s, flags);
-	if ((x->flags & SUSPECT_UNSEEN) !=
-	    0) /* no answer would end it: each large text would pin its session for good */
+	/* no answer would end it: each large text would pin its session for good */
+	if ((x->flags & SUSPECT_UNSEEN) != 0)
 		flags &= ~(uint32_t)SUSPECT_UNASKABLE;
 	if ((x->flags & SUSPECT_TAKES) != 0 && (x->flags & (SUSPECT_OPAQUE | SUSPECT_UNSEEN)) == 0 &&
 	    state_is_kept(s) && s->pins == 0 && !may_pin_one_more(s))
@@ -356,7 +356,7 @@ state_is_open(const struct session *s)
 static unsigned
 pins_to_ask(const struct session *s)
 {
-	unsigned pins = (s->pins & PIN_UNKNOWN) != 0 ? PIN_TEMP | PIN_LISTEN | PIN_LOCK | PIN_PREPARED | PIN_CURSOR : 0;
+	unsigned pins = (s->pins & PIN_UNKNOWN) != 0 ? ASKABLE_PINS : 0;
 
 	for (size_t i = 0; i < N_ASKABLE; i++)
 		if ((s->marks.suspects & askable[i].suspect) != 0)
@@ -542,8 +542,7 @@ ask(struct session *s, const struct state_question *q)
 static enum state_verdict
 sample(struct session *s)
 {
-	const struct state_question everything = {.pins = PIN_TEMP | PIN_LISTEN | PIN_LOCK | PIN_PREPARED | PIN_CURSOR,
-	                                          .scans = true};
+	const struct state_question everything = {.pins = ASKABLE_PINS, .scans = true};
 
 	if (s->state == SESSION_LEAVING || s->backend->probe != NULL || !state_sample_begin(s))
 		return STATE_CLEAR;
@@ -581,8 +580,7 @@ state_unit_over(struct session *s)
 			settings_to_ask(s, &q);
 		if (q.scans && !knows_names(s))
 			b->strays_of = s->id;
-		if (pins_by_text(s) != 0)
-			set_pins(s, s->pins | pins_by_text(s));
+		set_pins(s, s->pins | pins_by_text(s));
 	}
 	verdict = ask(s, &q);
 	forget_suspicion(s);
@@ -654,8 +652,7 @@ state_tell(struct session *s, const char *name, const char *value)
 void
 state_all_is_told(struct session *s)
 {
-	if (s->marks.told != NULL)
-		settings_unref(&s->marks.told);
+	settings_unref(&s->marks.told);
 }
 
 /* After a SET of a value beside a RESET it can't be told which of them the reported value is of. */

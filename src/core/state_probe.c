@@ -68,6 +68,18 @@ state_probe_free(struct state_probe **p)
 	*p = NULL;
 }
 
+/* Takes over `next`; NULL: no memory. */
+static void
+put(struct state_probe *p, struct settings *next)
+{
+	if (next == NULL) {
+		p->failed = true;
+		return;
+	}
+	settings_unref(&p->next);
+	p->next = next;
+}
+
 /* ---- asking ---- */
 
 static bool
@@ -94,7 +106,6 @@ state_is_listed(const char *name)
 static bool
 prepare_scan(struct state_probe *p, struct settings *had)
 {
-	struct settings *next;
 	bool ok = add_name(p, "session_authorization") && add_name(p, "role");
 
 	for (size_t i = 0; ok && i < settings_n(had); i++) {
@@ -104,12 +115,8 @@ prepare_scan(struct state_probe *p, struct settings *had)
 			ok = add_name(p, name);
 			continue;
 		}
-		next = settings_without(p->next, name);
-		ok = next != NULL;
-		if (ok) {
-			settings_unref(&p->next);
-			p->next = next;
-		}
+		put(p, settings_without(p->next, name));
+		ok = !p->failed;
 	}
 	return ok;
 }
@@ -252,18 +259,6 @@ state_probe_send(struct backend *b, const struct state_question *q)
 }
 
 /* ---- the answer ---- */
-
-/* Takes over `next`; NULL: no memory. */
-static void
-put(struct state_probe *p, struct settings *next)
-{
-	if (next == NULL) {
-		p->failed = true;
-		return;
-	}
-	settings_unref(&p->next);
-	p->next = next;
-}
 
 /* What every session has that says nothing of it. */
 static bool

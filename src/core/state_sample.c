@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "core/backend.h"
 #include "core/session.h"
+#include "core/state_probe.h"
 #include "wire/sql_fingerprint.h"
 
 #include <inttypes.h>
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define ASKABLE_PINS (PIN_TEMP | PIN_LISTEN | PIN_LOCK | PIN_PREPARED | PIN_CURSOR)
 #define SEEN_MAX 256u /* statements that are logged, in all */
 #define ADVICE "; set session_state = strict for this user, or let the text show it"
 

@@ -30,6 +30,7 @@ enum backend_chore {
 	CHORE_ROLLBACK,
 	CHORE_RESET,
 	CHORE_CHECK,
+	CHORE_UNLIMIT, /* idle_session_timeout of the session that had it is undone */
 	CHORE_CONNECT_QUERY
 };
 

@@ -206,6 +206,18 @@ detach_session(struct backend *b)
 	b->session = NULL;
 }
 
+/* label: a reference; NULL: no memory, then the old one is the last. */
+static void
+set_label(struct backend *b, struct settings *label)
+{
+	if (label == NULL) {
+		b->retire = true;
+		return;
+	}
+	settings_unref(&b->label);
+	b->label = label;
+}
+
 /* The hidden unit of a backend without session has been answered. */
 static void
 finish_chore(struct backend *b)
@@ -219,13 +231,13 @@ finish_chore(struct backend *b)
 	}
 	if (chore == CHORE_CONNECT_QUERY)
 		group_set_welcome(b->pool->group, b->login);
+	if (chore == CHORE_UNLIMIT)
+		set_label(b, settings_without(b->label, "idle_session_timeout"));
 	if (chore == CHORE_RESET) {
-		settings_unref(&b->label);
-		b->label = settings_empty();
+		set_label(b, settings_empty());
 		b->needs_reset = false;
 		b->strays_of = 0;
 		b->sequences_of = 0;
-		b->retire = b->retire || b->label == NULL;
 	}
 	backend_release(b);
 }
@@ -243,6 +255,9 @@ backend_release(struct backend *b)
 	sql = reset_query(b);
 	if (sql != NULL && !b->retire && b->n_cancels == 0)
 		(void)backend_start_chore(b, CHORE_RESET, sql);
+	else if (settings_idle_limit_us(b->label) > 0 && !b->retire && b->n_cancels == 0)
+		/* idle, the server would end it, perhaps just when another session has it */
+		(void)backend_start_chore(b, CHORE_UNLIMIT, "RESET idle_session_timeout");
 	else
 		pass_on(b);
 }

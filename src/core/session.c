@@ -73,6 +73,19 @@ pin_is_limited(const struct session *s)
 	return s->pins != 0 && c->pin_idle_timeout_us > 0 && (idle_us <= 0 || c->pin_idle_timeout_us < idle_us);
 }
 
+/* By its own idle_session_timeout, which no server process is there to watch, rather than by client_idle_timeout. */
+static bool
+idle_is_limited(const struct session *s)
+{
+	uint64_t own_us = settings_idle_limit_us(s->settings);
+	int64_t idle_us;
+
+	if (own_us == 0)
+		return false;
+	idle_us = config_client_idle_timeout_us(s->proxy->weir->config, s->pool->group->user_conf);
+	return idle_us <= 0 || own_us < (uint64_t)idle_us;
+}
+
 static uint64_t
 deadline_us(const struct session *s, enum timeout_kind kind)
 {
@@ -91,7 +104,8 @@ deadline_us(const struct session *s, enum timeout_kind kind)
 		limit_us = config_query_wait_timeout_us(c, s->pool->group->db, s->pool->group->user_conf);
 		break;
 	case TIMEOUT_CLIENT_IDLE:
-		limit_us = config_client_idle_timeout_us(c, s->pool->group->user_conf);
+		limit_us = idle_is_limited(s) ? (int64_t)settings_idle_limit_us(s->settings)
+		                              : config_client_idle_timeout_us(c, s->pool->group->user_conf);
 		break;
 	case TIMEOUT_HELD:
 		if (s->backend->owed.tx != TX_IDLE)
@@ -261,7 +275,8 @@ on_idle(struct session *s, enum session_event ev, struct session_input *in)
 	if (ev == EV_BYTES)
 		return relay_idle(s, in);
 	if (ev == EV_TIMEOUT)
-		return session_close(s, CLOSE_CLIENT_IDLE, NULL);
+		return session_close(s, CLOSE_CLIENT_IDLE,
+		                     idle_is_limited(s) ? "terminating connection due to idle-session timeout" : NULL);
 	if (ev == EV_PHASE && is_ending(s))
 		return session_close(s, CLOSE_SHUTDOWN, NULL);
 	return common_event(s, ev, in);

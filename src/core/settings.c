@@ -19,6 +19,7 @@ struct settings {
 	size_t n;
 	size_t key_len;
 	enum settings_strings strings;
+	uint64_t idle_limit_us;
 	char *key; /* name\0value\0 ... sorted by name */
 	struct pair pairs[];
 };
@@ -27,6 +28,24 @@ static struct {
 	pthread_mutex_t lock;
 	struct settings *sets;
 } table = {PTHREAD_MUTEX_INITIALIZER, NULL};
+
+/* As the server reads a time whose unit is the millisecond. */
+static uint64_t
+time_us(const char *value)
+{
+	static const struct {
+		const char *unit;
+		double us;
+	} units[] = {{"", 1e3}, {"us", 1}, {"ms", 1e3}, {"s", 1e6}, {"min", 60e6}, {"h", 3600e6}, {"d", 86400e6}};
+	char *unit;
+	double n = strtod(value, &unit);
+
+	unit += strspn(unit, " ");
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(unit, units[i].unit) == 0 && n > 0 && n * units[i].us < 1e18)
+			return (uint64_t)(n * units[i].us);
+	return 0;
+}
 
 static struct settings *
 settings_new(const struct pair *pairs, size_t n, size_t key_len)
@@ -46,6 +65,8 @@ settings_new(const struct pair *pairs, size_t n, size_t key_len)
 		at = stpcpy(at, pairs[i].value) + 1;
 		if (strcasecmp(pairs[i].name, "standard_conforming_strings") == 0)
 			s->strings = strcmp(pairs[i].value, "off") == 0 ? STRINGS_ESCAPED : STRINGS_STANDARD;
+		else if (strcasecmp(pairs[i].name, "idle_session_timeout") == 0)
+			s->idle_limit_us = time_us(pairs[i].value);
 	}
 	return s;
 }
@@ -173,6 +194,12 @@ settings_strings(const struct settings *s)
 	return s->strings;
 }
 
+uint64_t
+settings_idle_limit_us(const struct settings *s)
+{
+	return s->idle_limit_us;
+}
+
 const char *
 settings_get(const struct settings *s, const char *name)
 {
@@ -186,7 +213,8 @@ settings_get(const struct settings *s, const char *name)
  * Set last, in this order, and undone first in the other one: what went before decides who may set the rest, and how long
  * that may take.
  */
-static const char *const last[] = {"session_authorization", "role", "statement_timeout", "transaction_timeout"};
+static const char *const last[] = {"session_authorization", "role", "lock_timeout", "statement_timeout",
+                                   "transaction_timeout"};
 #define N_LAST (sizeof(last) / sizeof(last[0]))
 
 /* Values are bytes in the session's encoding: it is set before them. */

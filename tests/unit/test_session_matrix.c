@@ -165,6 +165,7 @@ world_init(struct world *w, enum session_state state, enum session_event ev, cha
 	s->proxy = &w->proxy;
 	s->pool = &w->pool;
 	s->state = (uint8_t)state;
+	s->settings = settings_empty();
 	stream_init(&s->stream, NULL, NULL, false);
 	replyq_init(&w->backend.owed, tx_status);
 	w->backend.pool = &w->pool;
@@ -181,6 +182,7 @@ static void
 world_fini(struct world *w)
 {
 	replyq_fini(&w->backend.owed);
+	settings_unref(&w->session.settings);
 	weir_free(&w->weir);
 }
 

@@ -171,6 +171,7 @@ START_TEST(roles_and_time_limits_are_undone_first_and_set_last)
 	struct settings *other = with(with(settings_empty(), "Role", "c"), "client_encoding", "LATIN1");
 	struct settings *same = with(settings_ref(roles), "a", "1");
 	struct settings *brief = with(settings_ref(roles), "statement_timeout", "10ms");
+	struct settings *waits = with(with(settings_empty(), "lock_timeout", "10ms"), "a", "1");
 	struct settings *brief_a = with(settings_ref(brief), "a", "1");
 
 	check_order(plain, roles, "work_mem session_authorization role statement_timeout");
@@ -187,12 +188,15 @@ START_TEST(roles_and_time_limits_are_undone_first_and_set_last)
 	            "statement_timeout role session_authorization session_authorization role "
 	            "statement_timeout");
 	check_order(roles, roles, "");
+	check_order(plain, waits, "a work_mem lock_timeout");
+	check_order(waits, plain, "lock_timeout a work_mem");
 	settings_unref(&plain);
 	settings_unref(&roles);
 	settings_unref(&other);
 	settings_unref(&same);
 	settings_unref(&brief);
 	settings_unref(&brief_a);
+	settings_unref(&waits);
 }
 END_TEST
 

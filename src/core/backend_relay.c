@@ -58,8 +58,10 @@ finish_apply(struct backend *b)
 		cancel_send_ready(b);
 		return;
 	}
-	/* how far it came is not known: what it carries can't be told any more */
 	settings_unref(&b->applying);
+	if (chore == CHORE_VALIDATE)
+		return; /* its own transaction: the error has undone all of it, and the label is as it was */
+	/* how far it came is not known: what it carries can't be told any more */
 	b->retire = true;
 	if (chore == CHORE_APPLY && b->session != NULL)
 		session_settings_failed(b->session);

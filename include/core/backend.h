@@ -54,6 +54,7 @@ struct backend {
 	bool has_served;     /* a session has had it: server_lifetime = 0 means once */
 	uint32_t msg_left;   /* bytes of a message under way from the server */
 	bool msg_hidden;     /* and whose it is */
+	bool ready_is_held;  /* the client's unit is answered but for its end, which waits for the question under way */
 	uint32_t n_cancels;  /* cancel requests sent and not finished */
 	struct stream stream;
 	struct replyq owed;

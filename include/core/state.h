@@ -12,7 +12,8 @@
  *
  * RESET and its like go back to what the backend logged in with. The session's startup
  * settings are put back by a hidden unit behind each unit that may have reset them, also
- * inside a transaction.
+ * inside a transaction. For that the client waits: it is told of them before the end of
+ * its unit, as by PostgreSQL.
  */
 #ifndef PGWEIR_CORE_STATE_H
 #define PGWEIR_CORE_STATE_H
@@ -121,6 +122,12 @@ enum state_verdict {
 	STATE_ASKING, /* a hidden unit has been sent, its end is awaited */
 	STATE_FAILED, /* no memory: the backend can't be trusted any more */
 };
+/*
+ * The unit's texts may reset what the client gave at startup: nothing is sent behind it, and its ReadyForQuery is held back
+ * (backend.ready_is_held), until that is put back.
+ */
+bool state_may_reset_startup(const struct session *s);
+bool state_must_restore(const struct session *s); /* ... and that was not done yet, and can be */
 /* All that was sent is answered. */
 enum state_verdict state_unit_over(struct session *s);
 void state_discarded(struct session *s); /* CommandComplete DISCARD ALL */

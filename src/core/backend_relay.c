@@ -213,9 +213,29 @@ may_come_unasked(char type)
 	return type == BE_ERROR || type == BE_NOTICE || type == BE_PARAMETER_STATUS || type == BE_NOTIFICATION;
 }
 
+/* The end of a unit that may have reset startup settings: the client has it when they are back, and told of. */
+static bool
+must_hold_ready(const struct backend *b)
+{
+	const struct session *s = b->session;
+
+	return s != NULL && s->login == NULL && s->state != SESSION_LEAVING && !replyq_is_open(&b->owed) &&
+	       state_must_restore(s) && !session_is_in_forbidden_block(s);
+}
+
+/* What was asked last is answered. */
+static void
+finish_probe(struct backend *b, struct buf *other)
+{
+	state_probe_over(b);
+	if (b->ready_is_held)
+		build_ready(other, b->owed.tx);
+	b->ready_is_held = false;
+}
+
 /* A ReadyForQuery: the unit at the head has been answered. */
 static enum replyq_fate
-got_ready(struct backend *b, const uint8_t *body, size_t n)
+got_ready(struct backend *b, const uint8_t *body, size_t n, struct buf *other)
 {
 	char tx;
 	enum replyq_fate fate;
@@ -228,12 +248,15 @@ got_ready(struct backend *b, const uint8_t *body, size_t n)
 		b->changed_schema = false;
 		group_schema_changed(b->pool->group);
 	}
-	if (fate == REPLYQ_FORWARD)
+	if (fate == REPLYQ_FORWARD) {
 		note_statistics(b);
-	else if (fate == REPLYQ_HIDE && b->applying != NULL)
+		b->ready_is_held = must_hold_ready(b);
+		if (b->ready_is_held)
+			fate = REPLYQ_HIDE;
+	} else if (fate == REPLYQ_HIDE && b->applying != NULL)
 		finish_apply(b);
 	else if (fate == REPLYQ_HIDE && b->probe != NULL)
-		state_probe_over(b);
+		finish_probe(b, other);
 	return fate;
 }
 
@@ -261,7 +284,7 @@ got_message(struct backend *b, const struct frame *f, const uint8_t *p, struct b
 	enum replyq_fate fate;
 
 	if (f->type == BE_READY)
-		return got_ready(b, body, n);
+		return got_ready(b, body, n, other);
 	if (b->state == BACKEND_IDLE && !may_come_unasked(f->type))
 		return REPLYQ_UNEXPECTED;
 	if (f->type == BE_ERROR) /* before the queue forgets which message it was */

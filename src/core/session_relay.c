@@ -365,8 +365,12 @@ relay_query(struct relay *r, const struct frame *f)
 		return refuse_query(r, f);
 	if (flags != UINT32_MAX && (flags & SUSPECT_READS_SEQUENCE) != 0 && !discard_sequences(r))
 		return STEP_FAILED;
-	if (!prepared_is_on(s))
-		return replyq_sent(&s->backend->owed, FE_QUERY, false) ? STEP_ON : STEP_FAILED;
+	if (!prepared_is_on(s)) {
+		if (!replyq_sent(&s->backend->owed, FE_QUERY, false))
+			return STEP_FAILED;
+		return is_whole && s->backend->owed.mode != REPLYQ_SKIPPING && state_may_reset_startup(s) ? STEP_BRAKE
+		                                                                                          : STEP_ON;
+	}
 	if (is_whole && (flags & (SUSPECT_PREPARES | SUSPECT_EXECUTES)) != 0) {
 		enum prepared_verdict verdict = shown_query(r, sql, strnlen((const char *)sql, n));
 
@@ -377,7 +381,7 @@ relay_query(struct relay *r, const struct frame *f)
 		return STEP_FAILED;
 	if (s->backend->owed.mode == REPLYQ_SKIPPING)
 		return STEP_ON; /* nothing will be answered that could be waited for */
-	return is_whole && (s->backend->shown != NULL ||
+	return is_whole && (s->backend->shown != NULL || state_may_reset_startup(s) ||
 	                    ((flags & SUSPECT_PREPARES) != 0 && prepared_may_discard(sql, n)))
 	               ? STEP_BRAKE
 	               : STEP_ON;
@@ -415,7 +419,8 @@ relay_message(struct relay *r, const struct frame *f)
 		__attribute__((fallthrough));
 	default:
 		step = replyq_sent(&b->owed, f->type, false) ? STEP_ON : STEP_FAILED;
-		if (step == STEP_ON && f->type == FE_SYNC && (prepared_is_discarding(b) || b->shown != NULL))
+		if (step == STEP_ON && f->type == FE_SYNC &&
+		    (prepared_is_discarding(b) || b->shown != NULL || state_may_reset_startup(r->session)))
 			step = STEP_BRAKE;
 		break;
 	}

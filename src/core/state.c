@@ -479,14 +479,12 @@ settings_to_ask(const struct session *s, struct state_question *q)
 	}
 }
 
-/* Whether a text of the unit may have reset what the client gave at startup. */
-static bool
-must_restore_startup(const struct session *s)
+bool
+state_may_reset_startup(const struct session *s)
 {
 	const struct state_touched *t = s->marks.touched;
 
-	if ((s->marks.suspects & SUSPECT_RESETS) == 0 || s->marks.startup == NULL ||
-	    settings_n(s->marks.startup) == 0 || s->backend->owed.tx == TX_FAILED)
+	if ((s->marks.suspects & SUSPECT_RESETS) == 0 || s->marks.startup == NULL || settings_n(s->marks.startup) == 0)
 		return false;
 	if (t == NULL || t->any)
 		return true;
@@ -494,6 +492,13 @@ must_restore_startup(const struct session *s)
 		if (settings_get(s->marks.startup, t->names[i]) != NULL)
 			return true;
 	return false;
+}
+
+bool
+state_must_restore(const struct session *s)
+{
+	return s->backend->owed.tx != TX_FAILED && s->marks.restored_unit != s->backend->n_units_done + 1 &&
+	       state_may_reset_startup(s);
 }
 
 /* RESET ROLE, RESET SESSION AUTHORIZATION and DISCARD ALL do it, RESET ALL does not. */
@@ -565,7 +570,7 @@ state_unit_over(struct session *s)
 	b->watch = WATCH_NONE;
 	if (s->state == SESSION_LEAVING || b->probe != NULL)
 		return STATE_CLEAR; /* it will be reset when the session is gone */
-	q.restores = must_restore_startup(s) && s->marks.restored_unit != b->n_units_done + 1;
+	q.restores = state_must_restore(s);
 	if (q.restores)
 		s->marks.restored_unit = b->n_units_done + 1;
 	q.restores_role = q.restores && must_restore_role(s);

@@ -259,6 +259,94 @@ START_TEST(own_notifications_are_known)
 }
 END_TEST
 
+/* Reported settings and a startup value; the session then sets what a session without startup settings has. */
+static const char *const given[][2] = {{"client_encoding", "LATIN1"}, {"DateStyle", "German, DMY"},
+                                       {"TimeZone", "Asia/Tokyo"},    {"IntervalStyle", "iso_8601"},
+                                       {"application_name", "given"}, {"standard_conforming_strings", "off"}};
+#define N_GIVEN (sizeof(given) / sizeof(given[0]))
+
+static void
+run_either_way(PGconn *conn, const char *sql, bool extended)
+{
+	PGresult *r = extended ? PQexecParams(conn, sql, 0, NULL, NULL, NULL, NULL, 0) : PQexec(conn, sql);
+
+	ck_assert_msg(PQresultStatus(r) == PGRES_COMMAND_OK || PQresultStatus(r) == PGRES_TUPLES_OK, "%s: %s", sql,
+	              PQerrorMessage(conn));
+	PQclear(r);
+}
+
+/* `reset` may name the setting. What libpq knows then it has read before the end of the reply. */
+static void
+check_told_of_reset(PGconn *a, const PGconn *plain, const char *reset, bool extended)
+{
+	for (size_t i = 0; i < N_GIVEN; i++) {
+		const char *at = strchr(reset, '%');
+		char *sql = at == NULL ? strdup(reset)
+		                       : proc_fmt("%.*s%s%s", (int)(at - reset), reset, given[i][0], at + 1);
+
+		query_ok(a, "set %s to '%s'", given[i][0], PQparameterStatus(plain, given[i][0]));
+		ck_assert_str_eq(PQparameterStatus(a, given[i][0]), PQparameterStatus(plain, given[i][0]));
+		run_either_way(a, sql, extended);
+		ck_assert_msg(strcmp(PQparameterStatus(a, given[i][0]), given[i][1]) == 0, "%s%s: %s is told as %s",
+		              sql, extended ? " (extended)" : "", given[i][0], PQparameterStatus(a, given[i][0]));
+		ck_assert_str_eq(query_text(a, "show %s", given[i][0]), given[i][1]);
+		free(sql);
+	}
+}
+
+START_TEST(startup_values_are_told_before_the_end_of_the_unit_that_resets)
+{
+	static const char *const ways[] = {"reset %", "set % to default", "reset all", "discard all",
+	                                   "do $$ begin reset all; end $$"};
+	static const char *const texts[] = {"reset %; select 1", "begin; reset all; commit", "set my.a = 1; reset %"};
+	struct daemon *d = one_backend();
+	PGconn *plain = daemon_connect(d),
+	       *a = daemon_try_connect(d,
+	                               "client_encoding=LATIN1 application_name=given options='-c datestyle=german,dmy "
+	                               "-c timezone=Asia/Tokyo -c intervalstyle=iso_8601 -c "
+	                               "standard_conforming_strings=off'");
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		check_told_of_reset(a, plain, ways[i], false);
+		check_told_of_reset(a, plain, ways[i], true);
+	}
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		check_told_of_reset(a, plain, texts[i], false);
+	PQfinish(a);
+	PQfinish(plain);
+	daemon_stop(d);
+}
+END_TEST
+
+/* The next unit of a pipeline runs with them as well. */
+START_TEST(nothing_overtakes_the_startup_values)
+{
+	struct daemon *d = one_backend();
+	PGconn *a = daemon_try_connect(d, "options='-c work_mem=3MB'");
+	const char *shown = NULL;
+
+	query_ok(a, "set work_mem = '5MB'");
+	ck_assert_int_eq(PQenterPipelineMode(a), 1);
+	ck_assert_int_eq(PQsendQueryParams(a, "reset work_mem", 0, NULL, NULL, NULL, NULL, 0), 1);
+	ck_assert_int_eq(PQpipelineSync(a), 1);
+	ck_assert_int_eq(PQsendQueryParams(a, "show work_mem", 0, NULL, NULL, NULL, NULL, 0), 1);
+	ck_assert_int_eq(PQpipelineSync(a), 1);
+	for (int n_synced = 0; n_synced < 2;) {
+		PGresult *r = PQgetResult(a);
+
+		n_synced += PQresultStatus(r) == PGRES_PIPELINE_SYNC;
+		if (PQresultStatus(r) == PGRES_TUPLES_OK)
+			shown = strdup(PQgetvalue(r, 0, 0));
+		PQclear(r);
+	}
+	ck_assert_ptr_nonnull(shown);
+	ck_assert_str_eq(shown, "3MB");
+	PQfinish(a);
+	daemon_stop(d);
+}
+END_TEST
+
 SUITE_MAIN("state_regress", 30, reset_goes_back_to_the_startup_value, set_and_reset_in_one_text, reset_in_a_transaction,
            currval_is_never_another_sessions, currval_in_the_extended_protocol, currval_in_one_transaction,
-           currval_is_not_refused, strict_keeps_the_backend_after_nextval, own_notifications_are_known)
+           currval_is_not_refused, strict_keeps_the_backend_after_nextval, own_notifications_are_known,
+           startup_values_are_told_before_the_end_of_the_unit_that_resets, nothing_overtakes_the_startup_values)

@@ -199,7 +199,7 @@ state_suspect(struct session *s, const struct suspicion *x)
 	if (flags == 0 && s->pool->group->state_policy != STATE_STRICT)
 		return true;
 	if (s->pool->group->mode == POOL_SESSION)
-		flags &= SUSPECT_RESETS | SUSPECT_SETTINGS;
+		flags &= SUSPECT_RESETS | SUSPECT_SETTINGS | SUSPECT_ANY_SETTING;
 	else
 		flags = weigh(s, flags);
 	/* no answer would end it: each large text would pin its session for good */

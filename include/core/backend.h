@@ -128,6 +128,8 @@ void backend_forget_error(struct backend *b);
 void backend_keep_error(struct backend *b, const uint8_t *body, size_t n);
 void backend_note_parameter(struct backend *b, const char *name, const char *value);
 void backend_note_login_parameter(struct backend *b, const char *name, const char *value);
+/* Reported while settings are applied that do not have it: true if that shows that the server's default has changed. */
+bool backend_login_parameter_changed(struct backend *b, const char *name, const char *value);
 void backend_settled(struct backend *b);   /* no session, and all is answered: what comes next */
 void backend_fail_copy(struct backend *b); /* ends a COPY FROM STDIN whose client has gone */
 

@@ -34,6 +34,8 @@ const char *settings_get(const struct settings *s, const char *name); /* NULL: n
 /* standard_conforming_strings, which is asked for with each statement. */
 enum settings_strings { STRINGS_UNSET, STRINGS_STANDARD, STRINGS_ESCAPED };
 enum settings_strings settings_strings(const struct settings *s);
+/* Some value has bytes that mean something else, or nothing, in another client_encoding. */
+bool settings_have_letters(const struct settings *s);
 /* idle_session_timeout: how long such a session may idle; 0: as long as it likes, or the value can't be read. */
 uint64_t settings_idle_limit_us(const struct settings *s);
 

@@ -554,6 +554,23 @@ backend_note_login_parameter(struct backend *b, const char *name, const char *va
 	b->login = next;
 }
 
+bool
+backend_login_parameter_changed(struct backend *b, const char *name, const char *value)
+{
+	const char *was = settings_get(b->login, name);
+	struct settings *next;
+
+	if (is_server_fact(name) || was == NULL || strcmp(was, value) == 0 || settings_get(b->applying, name) != NULL)
+		return false;
+	next = settings_with(b->login, name, value);
+	if (next == NULL)
+		return false;
+	settings_unref(&b->login);
+	b->login = next;
+	group_set_welcome(b->pool->group, next);
+	return true;
+}
+
 /* The server reports a value: the label follows it, and a value equal to the login's needs no label. */
 void
 backend_note_parameter(struct backend *b, const char *name, const char *value)

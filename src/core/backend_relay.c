@@ -98,8 +98,9 @@ got_parameter(struct backend *b, const uint8_t *body, size_t n, enum replyq_fate
 
 	if (parse_parameter_status(body, n, &ps) != STATUS_OK)
 		return fate;
-	if (hidden && b->applying != NULL)
-		return fate; /* the label will be the settings that are being applied */
+	if (hidden && b->applying != NULL) /* the label will be the settings that are being applied */
+		return b->chore == CHORE_APPLY && backend_login_parameter_changed(b, ps.name, ps.value) ? REPLYQ_FORWARD
+		                                                                                        : fate;
 	if (!hidden && state_parameter_was_reset(b, ps.name, ps.value, other))
 		return REPLYQ_HIDE;
 	if (b->state == BACKEND_IDLE || b->chore == CHORE_CONNECT_QUERY)

@@ -20,6 +20,7 @@ struct settings {
 	size_t key_len;
 	enum settings_strings strings;
 	uint64_t idle_limit_us;
+	bool have_letters;
 	char *key; /* name\0value\0 ... sorted by name */
 	struct pair pairs[];
 };
@@ -47,6 +48,15 @@ time_us(const char *value)
 	return 0;
 }
 
+static bool
+is_ascii(const char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text >= 0x80)
+			return false;
+	return true;
+}
+
 static struct settings *
 settings_new(const struct pair *pairs, size_t n, size_t key_len)
 {
@@ -62,6 +72,7 @@ settings_new(const struct pair *pairs, size_t n, size_t key_len)
 		s->pairs[i].name = at;
 		at = stpcpy(at, pairs[i].name) + 1;
 		s->pairs[i].value = at;
+		s->have_letters = s->have_letters || !is_ascii(pairs[i].value);
 		at = stpcpy(at, pairs[i].value) + 1;
 		if (strcasecmp(pairs[i].name, "standard_conforming_strings") == 0)
 			s->strings = strcmp(pairs[i].value, "off") == 0 ? STRINGS_ESCAPED : STRINGS_STANDARD;
@@ -192,6 +203,12 @@ enum settings_strings
 settings_strings(const struct settings *s)
 {
 	return s->strings;
+}
+
+bool
+settings_have_letters(const struct settings *s)
+{
+	return s->have_letters;
 }
 
 uint64_t

@@ -434,6 +434,18 @@ take_settings(struct session *s, struct settings *to)
 	b->label = settings_ref(to);
 }
 
+/* The same values are other bytes now. */
+static bool
+may_be_encoded_anew(const struct session *s)
+{
+	const struct state_touched *t = s->marks.touched;
+
+	for (uint32_t i = 0; t != NULL && i < t->n; i++)
+		if (strcmp(t->names[i], "client_encoding") == 0)
+			return settings_have_letters(s->settings);
+	return false;
+}
+
 /* A lone SET that has succeeded outside a transaction: nothing need be asked. */
 static bool
 adopt_lone_set(struct session *s)
@@ -441,7 +453,7 @@ adopt_lone_set(struct session *s)
 	const struct state_touched *t = s->marks.touched;
 
 	if (t == NULL || !t->is_lone || s->marks.n_sets != 1 || s->marks.failed || s->marks.was_in_transaction ||
-	    is_peculiar(t->names[0]))
+	    is_peculiar(t->names[0]) || may_be_encoded_anew(s))
 		return false;
 	if (!is_reported(s->backend, t->names[0])) {
 		take_settings(s, settings_with(s->settings, t->names[0], t->value));
@@ -467,7 +479,7 @@ settings_to_ask(const struct session *s, struct state_question *q)
 
 	if ((s->marks.suspects & SUSPECT_SETTINGS) == 0 && (s->pins & PIN_UNKNOWN) == 0)
 		return;
-	q->scans = !knows_names(s);
+	q->scans = !knows_names(s) || may_be_encoded_anew(s);
 	for (uint32_t i = 0; t != NULL && i < t->n; i++) {
 		if (is_reported(s->backend, t->names[i]))
 			continue;

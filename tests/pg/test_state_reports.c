@@ -151,6 +151,7 @@ START_TEST(reload_of_the_server)
 	query_ok(super, "alter system set intervalstyle = iso_8601");
 	query_ok(super, "select pg_reload_conf()");
 	ck_assert(wait_until(strcmp(query_text(b, "show intervalstyle"), "iso_8601") == 0, 5000));
+	/* though it may have been while a's value was undone for b that the server said so */
 	ck_assert_str_eq(PQparameterStatus(b, "IntervalStyle"), "iso_8601");
 	ck_assert_str_eq(query_text(a, "show intervalstyle"), "sql_standard");
 	ck_assert_str_eq(PQparameterStatus(a, "IntervalStyle"), "sql_standard");

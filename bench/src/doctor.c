@@ -91,7 +91,7 @@ show_suites(struct stage *s)
 		struct system_spec *specs;
 		struct why why;
 		size_t n;
-		char *missing = text_dup("");
+		char *missing = text_dup(""), *quick = plan_duration(suite, true, host_n_cpus());
 
 		if (!system_spec_parse_list(suite->systems, &specs, &n, &why))
 			n = 0;
@@ -105,8 +105,10 @@ show_suites(struct stage *s)
 			free(missing);
 			missing = more;
 		}
-		printf("  %-26s %s%s\n", suite->name, *missing != '\0' ? "without " : "all systems", missing);
+		printf("  %-26s --quick %s; %s%s\n", suite->name, quick, *missing != '\0' ? "without " : "all systems",
+		       missing);
 		free(missing);
+		free(quick);
 		free(specs);
 	}
 }

@@ -3,6 +3,8 @@
 #include "config.h"
 #include "crowd.h"
 #include "doctor.h"
+#include "host.h"
+#include "plan.h"
 #include "report.h"
 #include "run.h"
 #include "suite.h"
@@ -40,11 +42,28 @@ clean_environment(void)
 	setenv("LC_ALL", "C", 1);
 }
 
+static void
+list_suites(void)
+{
+	const struct suite *suite;
+
+	printf("Suites:\n");
+	for (size_t i = 0; (suite = suite_at(i)) != NULL; i++) {
+		char *whole = plan_duration(suite, false, host_n_cpus()),
+		     *quick = plan_duration(suite, true, host_n_cpus());
+
+		printf("  %-26s %s\n  %-26s systems: %s\n  %-26s takes about %s, --quick %s\n", suite->name,
+		       suite->meaning, "", suite->systems, "", whole, quick);
+		free(whole);
+		free(quick);
+	}
+	printf("  %-26s all of these, one after the other\n", "all");
+}
+
 static int
 list(void)
 {
-	printf("Suites:\n");
-	suite_list(stdout);
+	list_suites();
 	printf("\nWorkloads:\n");
 	workload_list(stdout);
 	return 0;

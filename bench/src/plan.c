@@ -2,6 +2,7 @@
 #include "plan.h"
 
 #include "base/str.h"
+#include "server.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -198,7 +199,7 @@ add_line(struct plan *plan, const struct suite *suite, const struct suite_line *
 		for (size_t i = 0; ok && i < l.workloads.n; i++) {
 			cell.workload = workload_find(l.workloads.items[i]);
 			ok = cell.workload == NULL
-			             ? why_set(why, "unknown workload %s (pgweir-bench list)", l.workloads.items[i])
+			             ? workload_refuse(l.workloads.items[i], why)
 			             : add_for_modes(plan, &cell, &l, changes, n_systems,
 			                             changes->threads > 0 ? changes->threads : n_cpus, why);
 		}
@@ -300,4 +301,63 @@ plan_seconds(const struct cell *cell)
 	}
 	start += cell->clients * 0.002;
 	return cell->seconds > 0 ? start + cell->seconds : start + (double)cell->clients * cell->transactions / 1000;
+}
+
+#define SETUP_SECONDS 4 /* initdb and the first start */
+#define STANDBY_SECONDS 3
+#define LOAD_SECONDS 0.4 /* of pgbench's scale 1 */
+
+/* Each setup has its server, which is loaded anew for each kind of tables and whenever the scale changes. */
+static double
+load_seconds(const struct plan *plan, size_t setup)
+{
+	int loaded[] = {[TABLES_NONE] = 0, [TABLES_PGBENCH] = 0, [TABLES_YCSB] = 0};
+	double seconds = 0;
+
+	for (size_t i = 0; i < plan->n_cells; i++) {
+		const struct cell *cell = &plan->cells[i];
+		enum workload_tables tables = cell->workload->tables;
+
+		if (cell->setup != setup || tables == TABLES_NONE || loaded[tables] == cell->scale)
+			continue;
+		seconds += cell->scale * LOAD_SECONDS;
+		loaded[tables] = cell->scale;
+	}
+	return seconds;
+}
+
+double
+plan_total_seconds(const struct plan *plan)
+{
+	double seconds = 0;
+
+	for (size_t i = 0; i < plan->n_cells; i++)
+		seconds += plan_seconds(&plan->cells[i]);
+	for (size_t i = 0; i < plan->n_setups; i++) {
+		struct topology topology;
+		struct why why;
+
+		seconds += SETUP_SECONDS + load_seconds(plan, i);
+		if (topology_parse(plan->setups[i].topology, &topology, &why))
+			seconds += topology.n_standbys * STANDBY_SECONDS;
+	}
+	return seconds;
+}
+
+char *
+plan_duration(const struct suite *suite, bool quick, int n_cpus)
+{
+	static const struct plan_changes none = {.discard = -1};
+	struct system_spec *systems;
+	struct plan plan = {0};
+	struct why why;
+	size_t n;
+	char *text = system_spec_parse_list(suite->systems, &systems, &n, &why) &&
+	                             plan_add(&plan, suite, quick, &none, n, n_cpus, &why)
+	                     ? text_duration(plan_total_seconds(&plan))
+	                     : text_dup(why.text);
+
+	plan_fini(&plan);
+	free(systems);
+	return text;
 }

@@ -64,5 +64,9 @@ void plan_describe(const struct plan *plan, const struct cell *cell, const struc
 /* Whether the set has the run already, whatever came of it. */
 bool plan_is_done(const struct result_set *done, const struct result *described);
 double plan_seconds(const struct cell *cell); /* how long the run will take, a guess */
+double plan_total_seconds(
+	const struct plan *plan); /* all of them, with starting the servers and loading their tables */
+/* How long the suite takes with all of its systems, as text. Allocated. */
+char *plan_duration(const struct suite *suite, bool quick, int n_cpus);
 
 #endif

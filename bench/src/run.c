@@ -136,7 +136,7 @@ make_plan(struct run *r, struct why *why)
 	if (suite != NULL)
 		return add_suite(r, suite, why) && stage_plan(&r->stage, &r->plan, why);
 	if (strcmp(name, "all") != 0)
-		return why_set(why, "unknown suite %s (pgweir-bench list)", name);
+		return suite_refuse(name, why);
 	for (size_t i = 0; (suite = suite_at(i)) != NULL; i++)
 		if (!add_suite(r, suite, why))
 			return false;

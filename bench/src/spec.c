@@ -2,6 +2,7 @@
 #include "spec.h"
 
 #include "base/str.h"
+#include "nearest.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -100,6 +101,23 @@ find_kind(const char *text, size_t len)
 	return N_KINDS;
 }
 
+static const char *
+name_at(size_t i)
+{
+	return i < N_KINDS ? kinds[i].name : NULL;
+}
+
+static bool
+refuse(const char *text, struct why *why)
+{
+	char *name = text_fmt("%.*s", (int)strcspn(text, ":"), text);
+
+	nearest_refuse(why, "system", name, name_at,
+	               "there are direct, pgweir, pgbouncer, odyssey, haproxy, NAME=CONNINFO");
+	free(name);
+	return false;
+}
+
 bool
 system_spec_parse(const char *text, struct system_spec *out, struct why *why)
 {
@@ -111,9 +129,7 @@ system_spec_parse(const char *text, struct system_spec *out, struct why *why)
 		return parse_other(text, equals, out, why);
 	kind = find_kind(text, colon != NULL ? (size_t)(colon - text) : strlen(text));
 	if (kind == N_KINDS)
-		return why_set(
-			why, "unknown system %s (there are direct, pgweir, pgbouncer, odyssey, haproxy, NAME=CONNINFO)",
-			text);
+		return refuse(text, why);
 	if (!str_copy(out->name, sizeof(out->name), text))
 		return why_set(why, "%s: too long", text);
 	out->kind = kinds[kind].kind;

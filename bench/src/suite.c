@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "suite.h"
 
+#include "nearest.h"
+
 #include <string.h>
 
 #define END                                                                                                            \
@@ -216,11 +218,15 @@ suite_find(const char *name)
 	return NULL;
 }
 
-void
-suite_list(FILE *out)
+/* "all", which is no suite, is among the names. */
+static const char *
+name_at(size_t i)
 {
-	for (size_t i = 0; i < N_SUITES; i++)
-		fprintf(out, "  %-26s %s\n  %-26s systems: %s\n", suites[i].name, suites[i].meaning, "",
-		        suites[i].systems);
-	fprintf(out, "  %-26s all of these, one after the other\n", "all");
+	return i < N_SUITES ? suites[i].name : i == N_SUITES ? "all" : NULL;
+}
+
+bool
+suite_refuse(const char *name, struct why *why)
+{
+	return nearest_refuse(why, "suite", name, name_at, "pgweir-bench list");
 }

@@ -3,9 +3,10 @@
 #ifndef PGWEIR_BENCH_SUITE_H
 #define PGWEIR_BENCH_SUITE_H
 
+#include "text.h"
+
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 enum suite_data { DATA_KEPT, DATA_AFRESH }; /* AFRESH: loaded anew before each run */
 
@@ -36,8 +37,8 @@ struct suite {
 	const struct suite_line *quick; /* under three minutes on two cores */
 };
 
-const struct suite *suite_find(const char *name); /* NULL: none of that name; "all" is no suite */
-const struct suite *suite_at(size_t i);           /* NULL: past the end */
-void suite_list(FILE *out);
+const struct suite *suite_find(const char *name);     /* NULL: none of that name; "all" is no suite */
+const struct suite *suite_at(size_t i);               /* NULL: past the end */
+bool suite_refuse(const char *name, struct why *why); /* always false: no suite of that name */
 
 #endif

@@ -156,3 +156,13 @@ text_error_line(const char *text)
 {
 	return find_line(text, true);
 }
+
+char *
+text_duration(double seconds)
+{
+	long s = (long)seconds;
+
+	if (s >= 3600)
+		return text_fmt("%ld:%02ld:%02ld h", s / 3600, s / 60 % 60, s % 60);
+	return text_fmt("%ld:%02ld min", s / 60, s % 60);
+}

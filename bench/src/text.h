@@ -19,6 +19,8 @@ char *text_fmt(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 char *text_dup(const char *s); /* as text_fmt("%s", s) */
 void *text_alloc(size_t n);    /* zeroed, never NULL */
 
+char *text_duration(double seconds); /* "2:05 min" or "1:02:05 h". Allocated. */
+
 /* Texts in the order they were added. All zero is an empty list. */
 struct text_list {
 	char **items;

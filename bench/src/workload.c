@@ -2,6 +2,7 @@
 #include "workload.h"
 
 #include "files.h"
+#include "nearest.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -61,6 +62,18 @@ workload_find(const char *name)
 		if (strcmp(workloads[i].name, name) == 0)
 			return &workloads[i];
 	return NULL;
+}
+
+static const char *
+name_at(size_t i)
+{
+	return i < N_WORKLOADS ? workloads[i].name : NULL;
+}
+
+bool
+workload_refuse(const char *name, struct why *why)
+{
+	return nearest_refuse(why, "workload", name, name_at, "pgweir-bench list");
 }
 
 void

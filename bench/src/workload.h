@@ -23,7 +23,8 @@ struct workload {
 	bool writes; /* tables are tidied up before a run */
 };
 
-const struct workload *workload_find(const char *name); /* NULL: none of that name */
+const struct workload *workload_find(const char *name);  /* NULL: none of that name */
+bool workload_refuse(const char *name, struct why *why); /* always false: no workload of that name */
 void workload_list(FILE *out);
 const struct workload *workload_at(size_t i); /* NULL: i is past the end */
 

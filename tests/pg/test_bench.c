@@ -234,9 +234,9 @@ START_TEST(says_what_is_wrong_with_the_command_line)
 	static const struct {
 		const char *arguments, *says;
 	} cases[] = {
-		{"run overheat", "unknown suite overheat"},
-		{"run overhead --systems pgbuoncer", "unknown system pgbuoncer"},
-		{"run overhead --workloads tcpb", "unknown workload tcpb"},
+		{"run overheat", "unknown suite overheat: is overhead meant?"},
+		{"run overhead --systems pgbuoncer", "unknown system pgbuoncer: is pgbouncer meant?"},
+		{"run overhead --workloads tcpb", "unknown workload tcpb: is tpcb meant?"},
 		{"run overhead --topologies double", "unknown topology double"},
 		{"run overhead --datadir /nonexistent/folder", "/nonexistent/folder"},
 		{"run overhead --server 'host=127.0.0.1 port=1 user=u dbname=d'", "onnection"},

@@ -210,6 +210,13 @@ TESTS =
 check-regress: all
 	@PGWEIR='$(abspath $(PGWEIR))' PGSRC='$(PGSRC)' $(if $(SAN),$(SAN_ENV)) tests/regress/run $(TESTS)
 
+# Random programs of session state (tests/pg/test_state_random.c), 10,000 steps instead of the 1,000 of `make check`.
+STATE_SEEDS = 40
+STATE_STEPS = 250
+.PHONY: check-state
+check-state: need-check all $(BUILD)/tests/pg/test_state_random
+	@STATE_SEEDS=$(STATE_SEEDS) STATE_STEPS=$(STATE_STEPS) $(RUN) $(BUILD)/tests/pg/test_state_random
+
 check-asan:
 	@$(MAKE) --no-print-directory -j$(JOBS) BUILD=build-asan SAN=address,undefined tests
 	@$(MAKE) --no-print-directory BUILD=build-asan SAN=address,undefined check-run

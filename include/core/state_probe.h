@@ -17,6 +17,8 @@ struct state_touched {
 	uint32_t n, n_texts;
 	bool any;     /* or any other */
 	bool is_lone; /* one text, and all that it does is to set names[0] to `value` */
+	bool resets_any;
+	uint32_t resets; /* bit i: names[i], by a text whose startup settings are not put back yet */
 	char names[TOUCHED_MAX][SQL_NAME_MAX];
 	char value[SUSPECT_VALUE_MAX];
 };
@@ -25,13 +27,14 @@ struct state_question {
 	unsigned pins;                  /* enum pin: which of them there are */
 	bool scans;                     /* all settings of the session */
 	bool restores;                  /* startup settings that were reset are put back */
-	bool restores_role;             /* and so is the role: RESET ALL does not reset it, but RESET ROLE does */
 	uint32_t n_names;               /* settings by name; */
 	const char *names[TOUCHED_MAX]; /* used during the call only */
 };
 
 /* Among all settings of the session; others must be asked for by name. */
 bool state_is_listed(const char *name);
+/* A text of the unit may have reset this startup setting. */
+bool state_may_have_reset(const struct session *s, const char *name);
 /* False: no memory, nothing was sent. */
 bool state_probe_send(struct backend *b, const struct state_question *q);
 

@@ -130,15 +130,21 @@ touched_of(struct session *s)
 }
 
 static void
-touch(struct state_touched *t, const char *name)
+touch(struct state_touched *t, const char *name, bool resets)
 {
-	for (uint32_t i = 0; i < t->n; i++)
-		if (strcmp(t->names[i], name) == 0)
-			return;
-	if (t->n == TOUCHED_MAX)
+	uint32_t i = 0;
+
+	while (i < t->n && strcmp(t->names[i], name) != 0)
+		i++;
+	if (i == TOUCHED_MAX) {
 		t->any = true;
-	else
+		t->resets_any = t->resets_any || resets;
+		return;
+	}
+	if (i == t->n)
 		memcpy(t->names[t->n++], name, SQL_NAME_MAX);
+	if (resets)
+		t->resets |= 1u << i;
 }
 
 /* flags: what the text is suspected of in this session. */
@@ -146,6 +152,7 @@ static void
 touch_all(struct session *s, const struct suspicion *x, uint32_t flags)
 {
 	struct state_touched *t = touched_of(s);
+	bool resets = (flags & SUSPECT_RESETS) != 0;
 
 	if (t == NULL) {
 		s->marks.suspects |= EVERYTHING; /* no memory for the names: all of them, then */
@@ -154,8 +161,9 @@ touch_all(struct session *s, const struct suspicion *x, uint32_t flags)
 	t->n_texts++;
 	if ((flags & SUSPECT_ANY_SETTING) != 0 || (x->flags & SUSPECT_SETTINGS) == 0)
 		t->any = true;
+	t->resets_any = t->resets_any || (resets && x->n_names == 0);
 	for (uint32_t i = 0; i < x->n_names; i++)
-		touch(t, x->names[i]);
+		touch(t, x->names[i], resets);
 	t->is_lone = t->n_texts == 1 && (x->flags & SUSPECT_LONE_SET) != 0;
 	if (t->is_lone)
 		memcpy(t->value, x->value, sizeof(t->value));
@@ -270,7 +278,7 @@ state_touch_mentioned(struct session *s, const uint8_t *p, size_t n)
 		for (size_t i = 0; i < len; i++)
 			name[i] = (char)(from[i] >= 'A' && from[i] <= 'Z' ? from[i] | 0x20 : from[i]);
 		name[len] = '\0';
-		touch(s->marks.touched, name);
+		touch(s->marks.touched, name, false);
 	}
 }
 
@@ -491,17 +499,27 @@ settings_to_ask(const struct session *s, struct state_question *q)
 	}
 }
 
+/* RESET ALL leaves the role alone, RESET ROLE, RESET SESSION AUTHORIZATION and DISCARD ALL don't. */
 bool
-state_may_reset_startup(const struct session *s)
+state_may_have_reset(const struct session *s, const char *name)
 {
 	const struct state_touched *t = s->marks.touched;
 
-	if ((s->marks.suspects & SUSPECT_RESETS) == 0 || s->marks.startup == NULL || settings_n(s->marks.startup) == 0)
-		return false;
-	if (t == NULL || t->any)
+	if (t == NULL || (t->resets_any && strcasecmp(name, "role") != 0))
 		return true;
 	for (uint32_t i = 0; i < t->n; i++)
-		if (settings_get(s->marks.startup, t->names[i]) != NULL)
+		if ((t->resets & 1u << i) != 0 && strcasecmp(t->names[i], name) == 0)
+			return true;
+	return false;
+}
+
+bool
+state_may_reset_startup(const struct session *s)
+{
+	if ((s->marks.suspects & SUSPECT_RESETS) == 0 || s->marks.startup == NULL)
+		return false;
+	for (size_t i = 0; i < settings_n(s->marks.startup); i++)
+		if (state_may_have_reset(s, settings_name(s->marks.startup, i)))
 			return true;
 	return false;
 }
@@ -513,16 +531,15 @@ state_must_restore(const struct session *s)
 	       state_may_reset_startup(s);
 }
 
-/* RESET ROLE, RESET SESSION AUTHORIZATION and DISCARD ALL do it, RESET ALL does not. */
-static bool
-must_restore_role(const struct session *s)
+/* What is reset is put back before anything follows: a later ROLLBACK TO goes back to that, or to before. */
+static void
+resets_are_over(struct session *s)
 {
-	const struct state_touched *t = s->marks.touched;
-
-	for (uint32_t i = 0; t != NULL && i < t->n; i++)
-		if (strcmp(t->names[i], "role") == 0)
-			return true;
-	return t == NULL;
+	s->marks.restored_unit = s->backend->n_units_done + 1;
+	if (s->marks.touched == NULL)
+		return;
+	s->marks.touched->resets_any = false;
+	s->marks.touched->resets = 0;
 }
 
 static void
@@ -583,13 +600,13 @@ state_unit_over(struct session *s)
 	if (s->state == SESSION_LEAVING || b->probe != NULL)
 		return STATE_CLEAR; /* it will be reset when the session is gone */
 	q.restores = state_must_restore(s);
-	if (q.restores)
-		s->marks.restored_unit = b->n_units_done + 1;
-	q.restores_role = q.restores && must_restore_role(s);
 	if (b->owed.tx != TX_IDLE) {
 		s->marks.was_in_transaction = true;
 		s->marks.n_sets = s->marks.n_resets = 0;
-		return q.restores ? ask(s, &q) : STATE_CLEAR;
+		verdict = q.restores ? ask(s, &q) : STATE_CLEAR;
+		if (q.restores)
+			resets_are_over(s);
+		return verdict;
 	}
 	if (state_is_kept(s)) { /* else session pooling, or nothing is kept */
 		q.pins = pins_to_ask(s);

@@ -175,8 +175,9 @@ build_names(struct state_probe *p, struct backend *b, struct buf *out)
 	"OPERATOR(pg_catalog.<>) 'session'::pg_catalog.text) END"
 
 static bool
-build_restore(struct state_probe *p, struct backend *b, struct buf *out, const struct settings *startup, bool and_role)
+build_restore(struct state_probe *p, struct backend *b, struct buf *out)
 {
+	const struct settings *startup = b->session->marks.startup;
 	size_t n = 0;
 	const char **values = calloc(2 * settings_n(startup), sizeof(*values));
 	struct buf sql;
@@ -186,7 +187,7 @@ build_restore(struct state_probe *p, struct backend *b, struct buf *out, const s
 	buf_init(&sql);
 	buf_append_str(&sql, RESTORE_BEGIN);
 	for (size_t i = 0; values != NULL && i < settings_n(startup); i++) {
-		if (!and_role && strcasecmp(settings_name(startup, i), "role") == 0)
+		if (!state_may_have_reset(b->session, settings_name(startup, i)))
 			continue;
 		snprintf(pair, sizeof(pair), "%s($%zu::pg_catalog.text, $%zu::pg_catalog.text)", n == 0 ? "" : ", ",
 		         2 * n + 1, 2 * n + 2);
@@ -194,11 +195,6 @@ build_restore(struct state_probe *p, struct backend *b, struct buf *out, const s
 		values[2 * n] = settings_name(startup, i);
 		values[2 * n + 1] = settings_value(startup, i);
 		n++;
-	}
-	if (n == 0) { /* nothing but the role */
-		buf_fini(&sql);
-		free(values);
-		return true;
 	}
 	buf_append(&sql, RESTORE_END, sizeof(RESTORE_END));
 	ok = values != NULL && !sql.failed &&
@@ -222,7 +218,7 @@ build(struct state_probe *p, struct backend *b, struct buf *out, const struct st
 	if (ok && q->scans)
 		ok = prepare_scan(p, s->settings);
 	if (ok && q->restores)
-		ok = build_restore(p, b, out, s->marks.startup, q->restores_role);
+		ok = build_restore(p, b, out);
 	if (ok && b->owed.tx == TX_IDLE && settings_get(s->settings, "statement_timeout") != NULL)
 		ok = build_statement(p, b, out, STEP_TIMEOUT, NO_TIMEOUT, NULL, 0);
 	if (ok && q->pins != 0)

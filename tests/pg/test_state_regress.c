@@ -346,7 +346,33 @@ START_TEST(nothing_overtakes_the_startup_values)
 }
 END_TEST
 
+/* Other settings were not reset, whatever the session set them to: the login's value, or a role that SET took along. */
+START_TEST(a_reset_leaves_what_it_does_not_name)
+{
+	struct daemon *d = one_backend();
+	PGconn *direct = cluster_connect(pg, "app"), *a, *b = daemon_connect(d);
+
+	query_ok(direct, "create role reset_role; grant reset_role to app");
+	a = daemon_try_connect(d, "options='-c my.given=x -c default_transaction_deferrable=on -c role=reset_role'");
+	query_ok(a, "set my.given = ''; set default_transaction_deferrable = off; set role none");
+	others_turn(b);
+	query_ok(a, "reset work_mem");
+	query_ok(a, "begin; set session authorization app; set role none");
+	query_ok(a, "set extra_float_digits to default");
+	query_ok(a, "commit");
+	others_turn(b);
+	ck_assert_str_eq(query_text(a, "show my.given"), "");
+	ck_assert_str_eq(query_text(a, "show default_transaction_deferrable"), "off");
+	ck_assert_str_eq(query_text(a, "show role"), "none");
+	PQfinish(direct);
+	PQfinish(a);
+	PQfinish(b);
+	daemon_stop(d);
+}
+END_TEST
+
 SUITE_MAIN("state_regress", 30, reset_goes_back_to_the_startup_value, set_and_reset_in_one_text, reset_in_a_transaction,
            currval_is_never_another_sessions, currval_in_the_extended_protocol, currval_in_one_transaction,
            currval_is_not_refused, strict_keeps_the_backend_after_nextval, own_notifications_are_known,
-           startup_values_are_told_before_the_end_of_the_unit_that_resets, nothing_overtakes_the_startup_values)
+           startup_values_are_told_before_the_end_of_the_unit_that_resets, nothing_overtakes_the_startup_values,
+           a_reset_leaves_what_it_does_not_name)

@@ -70,6 +70,18 @@ without_resettable(const struct settings *label)
 	return left;
 }
 
+/* label: a reference; NULL: no memory, then the old one is the last. */
+static void
+set_label(struct backend *b, struct settings *label)
+{
+	if (label == NULL) {
+		b->retire = true;
+		return;
+	}
+	settings_unref(&b->label);
+	b->label = label;
+}
+
 static size_t
 build_command(struct buf *out, const char *sql)
 {
@@ -122,11 +134,13 @@ backend_apply_settings(struct backend *b, struct settings *to, enum backend_chor
 		ok = replyq_sent(&b->owed, FE_EXECUTE, true);
 	if (ok && n_messages > 0)
 		ok = replyq_sent(&b->owed, FE_SYNC, true);
-	if (ok) {
+	if (ok && n_messages == 0) {
+		set_label(b, settings_ref(to)); /* no answer would do it */
+	} else if (ok) {
 		b->chore = (uint8_t)chore;
 		b->applying = settings_ref(to);
 		b->n_applied = 0;
-		if (n_messages > 0 && chore == CHORE_APPLY)
+		if (chore == CHORE_APPLY)
 			counter_add(&b->pool->stats.n_replays, 1);
 		stream_queue(&b->stream, buf_head(&out), out.len);
 	}
@@ -204,18 +218,6 @@ detach_session(struct backend *b)
 		b->retire = true; /* no reset ends that */
 	s->backend = NULL;
 	b->session = NULL;
-}
-
-/* label: a reference; NULL: no memory, then the old one is the last. */
-static void
-set_label(struct backend *b, struct settings *label)
-{
-	if (label == NULL) {
-		b->retire = true;
-		return;
-	}
-	settings_unref(&b->label);
-	b->label = label;
 }
 
 /* The hidden unit of a backend without session has been answered. */

@@ -181,12 +181,12 @@ login_have_backend(struct session *s)
 {
 	struct backend *b = s->backend;
 
-	if (b->label == s->settings) {
+	if (b->label != s->settings && !backend_apply_settings(b, s->settings, CHORE_VALIDATE))
+		return session_close(s, CLOSE_NO_MEMORY, NULL);
+	if (b->label == s->settings) { /* nothing was to be tried */
 		backend_release(b);
 		return finish_login(s);
 	}
-	if (!backend_apply_settings(b, s->settings, CHORE_VALIDATE))
-		return session_close(s, CLOSE_NO_MEMORY, NULL);
 	(void)stream_flush(&b->stream);
 	return SESSION_LOGIN_APPLY;
 }

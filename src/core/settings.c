@@ -21,7 +21,7 @@ struct settings {
 	enum settings_strings strings;
 	uint64_t idle_limit_us;
 	bool have_letters;
-	char *key; /* name\0value\0 ... sorted by name */
+	const char *key; /* NAME\0value\0 ... sorted by name: however a name is spelled, it is the same setting */
 	struct pair pairs[];
 };
 
@@ -57,16 +57,30 @@ is_ascii(const char *text)
 	return true;
 }
 
+/* Of what stands in front of it, the pairs' texts. */
+static void
+fold_key(struct settings *s)
+{
+	char *at = (char *)&s->pairs[s->n] + s->key_len;
+
+	for (size_t i = 0; i < s->n; i++) {
+		for (const char *c = s->pairs[i].name; *c != '\0'; c++)
+			*at++ = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+		at = stpcpy(at + 1, s->pairs[i].value) + 1;
+	}
+}
+
 static struct settings *
 settings_new(const struct pair *pairs, size_t n, size_t key_len)
 {
-	struct settings *s = calloc(1, sizeof(*s) + n * sizeof(s->pairs[0]) + key_len);
+	struct settings *s = calloc(1, sizeof(*s) + n * sizeof(s->pairs[0]) + 2 * key_len);
 	char *at;
 
 	if (s == NULL)
 		return NULL;
 	s->n = n;
-	s->key = at = (char *)&s->pairs[n];
+	at = (char *)&s->pairs[n];
+	s->key = at + key_len;
 	s->key_len = key_len;
 	for (size_t i = 0; i < n; i++) {
 		s->pairs[i].name = at;
@@ -79,6 +93,7 @@ settings_new(const struct pair *pairs, size_t n, size_t key_len)
 		else if (strcasecmp(pairs[i].name, "idle_session_timeout") == 0)
 			s->idle_limit_us = time_us(pairs[i].value);
 	}
+	fold_key(s);
 	return s;
 }
 

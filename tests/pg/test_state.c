@@ -162,8 +162,32 @@ START_TEST(nothing_runs_behind_settings_that_can_not_be_applied)
 }
 END_TEST
 
+/* Sessions that spell the same setting otherwise have the same settings: one must not wait for what needs no answer. */
+START_TEST(names_of_settings_are_spelled_in_any_case)
+{
+	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.settings = ONE_SERVER});
+	PGconn *a = daemon_try_connect(d, "options='-c work_mem=3MB'");
+	PGconn *b = daemon_try_connect(d, "options='-c WORK_MEM=3MB' connect_timeout=10");
+
+	for (int i = 0; i < 3; i++) {
+		query_ok(a, "set Work_Mem = '5MB'");
+		query_ok(a, "select pg_advisory_unlock_all(); reset all");
+		ck_assert_str_eq(query_text(a, "show work_mem"), "3MB");
+		query_ok(b, "select set_config('Work_mem', '4MB', false)");
+		query_ok(b, "reset all");
+		ck_assert_str_eq(query_text(b, "show work_mem"), "3MB");
+		query_ok(b, "select pg_advisory_unlock_all(); reset all");
+		ck_assert_str_eq(query_text(b, "show work_mem"), "3MB");
+	}
+	ck_assert(wait_until(daemon_count(d, "servers", "state", "idle") == 1, 5000));
+	PQfinish(a);
+	PQfinish(b);
+	daemon_stop(d);
+}
+END_TEST
+
 SUITE_MAIN("state", 60, settings_follow_their_session_and_nobody_else,
            a_dotted_name_that_is_a_parameter_stays_with_its_session,
            pins_keep_the_server_connection_and_end_by_themselves, notifications_reach_an_idle_listener_and_nobody_else,
            too_many_pins_are_refused_and_that_heals, an_idle_pin_is_ended,
-           nothing_runs_behind_settings_that_can_not_be_applied)
+           nothing_runs_behind_settings_that_can_not_be_applied, names_of_settings_are_spelled_in_any_case)

@@ -67,13 +67,21 @@ END_TEST
 
 START_TEST(names_compare_without_case)
 {
-	struct settings *a = with(with(settings_empty(), "timezone", "UTC"), "TimeZone", "CET");
+	struct settings *a = with(with(settings_empty(), "timezone", "UTC"), "TimeZone", "CET"), *b;
 
 	ck_assert_uint_eq(settings_n(a), 1);
 	check_set(a, "TimeZone=CET");
 	ck_assert_str_eq(settings_get(a, "TIMEZONE"), "CET");
 	ck_assert_ptr_null(settings_get(a, "timezon"));
 	settings_unref(&a);
+	a = with(with(settings_empty(), "timezone", "UTC"), "my.Own", "a");
+	b = with(with(settings_empty(), "TimeZone", "UTC"), "MY.own", "a");
+	ck_assert_ptr_eq(a, b);
+	settings_unref(&b);
+	b = with(with(settings_empty(), "TimeZone", "utc"), "my.own", "a");
+	ck_assert_ptr_ne(a, b);
+	settings_unref(&a);
+	settings_unref(&b);
 }
 END_TEST
 

@@ -50,6 +50,8 @@ struct backend {
 	bool retire;         /* close instead of idling */
 	uint8_t minor;       /* protocol 3.x that its login asks for */
 	bool is_own;         /* opened for one session (replication): never pooled */
+	bool is_trial;       /* opened to see whether its host works again: no waiter counts on it */
+	uint8_t host;        /* of group.hosts */
 	uint8_t watch;       /* enum state_watch */
 	bool has_served;     /* a session has had it: server_lifetime = 0 means once */
 	uint32_t msg_left;   /* bytes of a message under way from the server */
@@ -92,9 +94,9 @@ struct backend {
 };
 
 /* Takes no token: the caller did. Consumes it: a failure to open is told to the pool from the loop. */
-void backend_open(struct pool *pool);
+void backend_open(struct pool *pool, struct group_slot slot);
 /* The same for a session's own; a failure to open is told to the session, from the loop. */
-void backend_open_own(struct pool *pool, struct session *s);
+void backend_open_own(struct pool *pool, struct session *s, struct group_slot slot);
 void backend_close(struct backend *b, enum close_reason reason, const char *detail /* may be NULL */);
 const char *backend_state_label(enum backend_state state);
 

@@ -23,6 +23,8 @@ enum pool_mode { POOL_SESSION, POOL_TRANSACTION, POOL_STATEMENT };
 /* auth_type; `plain` is an alias of password. Words whose feature is missing are refused by config_set. */
 enum auth_type { AUTH_TYPE_ANY, AUTH_TYPE_TRUST, AUTH_TYPE_PASSWORD, AUTH_TYPE_MD5, AUTH_TYPE_SCRAM };
 enum session_state_policy { STATE_PRESERVE, STATE_STRICT, STATE_IGNORE };
+/* load_balance_hosts: all hosts of a list alike, or the first that works. */
+enum load_balance_hosts { HOSTS_ROUND_ROBIN, HOSTS_DISABLE };
 enum session_schedule { SCHEDULE_LEAST_LOADED, SCHEDULE_ROUND_ROBIN, SCHEDULE_RANDOM };
 /* The two sslmode settings. For now clients: DISABLE only; servers: DISABLE, ALLOW, PREFER, all without TLS. */
 enum tls_mode { TLS_DISABLE, TLS_ALLOW, TLS_PREFER, TLS_REQUIRE, TLS_VERIFY_CA, TLS_VERIFY_FULL };
@@ -34,11 +36,21 @@ enum tls_mode { TLS_DISABLE, TLS_ALLOW, TLS_PREFER, TLS_REQUIRE, TLS_VERIFY_CA, 
 
 #define CONFIG_UNSET (-1) /* per-database and per-user overrides: not given */
 
-struct database_conf {
-	char *name;   /* as clients name it; "*" for the fallback entry */
-	char *dbname; /* on the server; NULL: the client's name */
-	char *host;   /* NULL: unix socket in unix_socket_dir; name, address, /dir or @abstract */
+#define CONFIG_MAX_HOSTS 64 /* of one entry: bits of a word in core/group_hosts.c */
+
+struct host_conf {
+	char *name; /* NULL: unix socket in unix_socket_dir; name, address, /dir or @abstract */
 	uint16_t port;
+};
+
+struct database_conf {
+	char *name;              /* as clients name it; "*" for the fallback entry */
+	char *dbname;            /* on the server; NULL: the client's name */
+	char *host;              /* as written, perhaps a list; NULL: not given */
+	char *port;              /* the same */
+	struct host_conf *hosts; /* what the two mean: one or more, in their order */
+	unsigned n_hosts;
+	enum load_balance_hosts load_balance;
 	char *user; /* forced server user, or NULL */
 	struct secret password;
 	char *connect_query;
@@ -121,6 +133,15 @@ bool config_session_state_parse(const char *word, enum session_state_policy *out
 /* Everything unset; NULL: no memory. name is copied. config_add_* consume *x; an earlier entry of that name goes. */
 struct database_conf *database_conf_new(const char *name);
 void database_conf_free(struct database_conf **d);
+/*
+ * d->hosts from the lists: as many ports as hosts, or one for all; NULL: the default. Else why says what is wrong and
+ * d->hosts is not to be used.
+ */
+enum status database_conf_set_hosts(struct database_conf *d, const char *hosts, const char *ports, char *why,
+                                    size_t why_cap) must_check;
+void database_conf_free_hosts(struct database_conf *d);
+bool config_load_balance_parse(const char *word, enum load_balance_hosts *out); /* as config_pool_mode_parse */
+const char *config_load_balance_text(const struct database_conf *d);            /* NULL: it has one host */
 struct user_conf *user_conf_new(const char *name);
 void user_conf_free(struct user_conf **u);
 enum status config_add_database(struct config *c, struct database_conf **d) must_check; /* "*" becomes the fallback */

@@ -36,10 +36,26 @@ struct tally {
 /* Why no server connection could be opened lately. */
 struct group_failure {
 	unsigned n;           /* in a row; 0: none */
+	uint64_t at_us;       /* the latest */
 	uint64_t retry_at_us; /* no attempt before that */
 	enum close_reason reason;
 	bool is_final; /* the server refused the login itself: waiting longer won't help */
 	struct said said;
+};
+
+/* One of the servers; see core/group_hosts.h. */
+struct group_host {
+	const struct host_conf *conf;
+	unsigned n_backends;          /* tokens out for it; under weir.shared.lock */
+	unsigned n_connecting;        /* of them: not logged in yet; the same */
+	struct group_failure failure; /* under group.shared.lock */
+	struct settings *startup;     /* what logins ask for, so that it is like the others; the same */
+};
+
+/* Where a token's connection goes. */
+struct group_slot {
+	uint8_t host;
+	bool is_trial; /* this host failed lately and others don't: nobody waits for this one alone */
 };
 
 #define GROUP_MAGIC 0x67726f75u
@@ -53,8 +69,11 @@ struct group {
 	enum pool_mode mode;
 	enum session_state_policy state_policy;
 	struct weir *weir;
+	unsigned n_hosts;
+	struct group_host *hosts;
 	UT_hash_handle hh;
 
+	_Atomic uint64_t next_move_us;                       /* no connection is moved to another host before that */
 	_Atomic int n_pinned;                                /* sessions that keep a backend */
 	_Atomic bool reads_sequences;                        /* a text has asked for currval() or lastval() */
 	_Atomic uint64_t waiting_since_us[WEIR_MAX_PROXIES]; /* 0: nobody waits there */
@@ -72,8 +91,8 @@ struct group {
 
 	struct { /* under its lock */
 		pthread_mutex_t lock;
-		struct settings *welcome; /* ParameterStatus of the latest login; NULL: there was none yet */
-		struct group_failure failure;
+		struct settings *welcome; /* ParameterStatus of the latest login there; NULL: there was none yet */
+		unsigned welcome_host;
 		struct group_known *known; /* startup settings a server has accepted -> as it spells them */
 		bool has_scram_keys;
 		uint8_t client_key[SCRAM_KEY_LEN], server_key[SCRAM_KEY_LEN];
@@ -89,18 +108,18 @@ enum group_token {
 	GROUP_TOKEN_OK,
 	GROUP_TOKEN_FULL,       /* pool_size is reached */
 	GROUP_TOKEN_CONNECTING, /* max_connecting logins are under way */
-	GROUP_TOKEN_BACKOFF,    /* after a failure: see failure.retry_at_us */
+	GROUP_TOKEN_BACKOFF,    /* after a failure of each host: see group_failure() */
 	GROUP_TOKEN_TALLY, /* max_db_connections or max_user_connections: another group's idle one may be evicted */
 };
-/* waited_us: of the oldest waiter, for the reserve. */
-enum group_token group_take_token(struct group *g, uint64_t waited_us);
+/* waited_us: of the oldest waiter, for the reserve. *slot is set with GROUP_TOKEN_OK. */
+enum group_token group_take_token(struct group *g, uint64_t waited_us, struct group_slot *slot);
 /* Only up to `most` connections in all: for min_pool_size. */
-enum group_token group_take_token_below(struct group *g, unsigned most);
+enum group_token group_take_token_below(struct group *g, unsigned most, struct group_slot *slot);
 /* For a connection of one session's own: all others leave room for it (see group_want_own), failures don't hold it up. */
-enum group_token group_take_own_token(struct group *g, uint64_t waited_us);
-void group_login_done(struct group *g, bool is_own); /* the token's connection is logged in */
+enum group_token group_take_own_token(struct group *g, uint64_t waited_us, struct group_slot *slot);
+void group_login_done(struct group *g, unsigned host, bool is_own); /* the token's connection is logged in */
 /* The connection is closed; was_connecting: it never got logged in. Wakes waiting proxies that may open one now. */
-void group_return_token(struct group *g, bool was_connecting, bool is_own);
+void group_return_token(struct group *g, unsigned host, bool was_connecting, bool is_own);
 /* One more or one less (by = 1, -1) waits in this proxy for room for a connection of its own. */
 void group_want_own(struct group *g, unsigned proxy, int by);
 /* A free backend is to be closed to make that room. Cheap when nobody waits so. */
@@ -136,14 +155,9 @@ group_schema(const struct group *g)
 	return g->limits.database->schema;
 }
 void group_schema_changed(struct group *g);
-struct settings *group_welcome(struct group *g); /* a reference, or NULL */
-void group_set_welcome(struct group *g, struct settings *welcome);
 /* Startup settings known to be accepted: their canonical form (a reference), else NULL. */
 struct settings *group_known_settings(struct group *g, struct settings *asked);
 void group_know_settings(struct group *g, struct settings *asked, struct settings *canonical);
-void group_failed(struct group *g, enum close_reason reason, bool is_final, const struct said *said);
-void group_succeeded(struct group *g);
-bool group_failure(struct group *g, struct group_failure *out); /* false: no failure at present */
 void group_set_scram_keys(struct group *g, const uint8_t *client_key, const uint8_t *server_key);
 bool group_scram_keys(struct group *g, uint8_t *client_key, uint8_t *server_key);
 

@@ -30,6 +30,11 @@ struct pool_stats {
 	counter n_client_parses, n_server_parses, n_binds, n_prepared_hits, n_evictions;
 };
 
+/* What this proxy has of one host. */
+struct pool_host {
+	unsigned n_backends, n_opening;
+};
+
 struct pool {
 	uint32_t magic;
 	struct group *group;
@@ -38,6 +43,7 @@ struct pool {
 	TAILQ_HEAD(session_queue, session) waiters; /* oldest first */
 	struct session_queue own_waiters; /* of them: those that wait for room for a connection of their own */
 	unsigned n_idle, n_waiting, n_opening, n_backends;
+	struct pool_host *hosts;      /* as in the group; kept, though not read, with one host */
 	struct loop_timer tick;       /* idle timeouts, lifetimes, retries, reserve, min_pool_size */
 	struct loop_task own_task;    /* connections of sessions' own are to be opened, if there is room */
 	struct loop_task settle_task; /* free backends and older waiters of other proxies are to be brought together */
@@ -63,6 +69,9 @@ bool pool_lend(struct pool *pool, unsigned to);
 void pool_evict(struct pool *pool); /* closes the oldest idle backend */
 /* A backend of this pool could not be opened or logged in; waiters may learn the reason. */
 void pool_open_failed(struct pool *pool);
+/* A backend (by = 1), or one less (-1); the same for those that are not logged in yet. */
+void pool_count_backend(struct pool *pool, const struct backend *b, int by);
+void pool_count_opening(struct pool *pool, const struct backend *b, int by);
 void pool_remove_idle(struct pool *pool, struct backend *b);
 void pool_adopt_idle(struct pool *pool, struct backend *b); /* into the idle list, whoever waits: to be closed next */
 /* Here or in another proxy. */

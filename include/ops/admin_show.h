@@ -33,6 +33,9 @@ void admin_reply_time(struct reply *r, const struct weir *w, uint64_t us); /* mo
 /* One row for each group, by name, malloc'ed; NULL: no memory. */
 struct snapshot_pool *admin_merge_pools(const struct ask *a, size_t *n);
 
+/* admin_show_hosts.c */
+void admin_show_hosts(struct admin_call *call);
+
 /* admin_show_state.c: what sessions keep between their transactions */
 void admin_show_pins(struct admin_call *call);
 void admin_show_session_state(struct admin_call *call);

@@ -17,5 +17,7 @@ void config_entry_add_user(struct config *c, const char *name, char *text, struc
 
 /* Whether the socket of that folder and port has a name short enough for the system. */
 bool config_entry_is_unix_path(const char *dir, int64_t port);
+/* The first host of d whose socket has none; NULL: all have. */
+const struct host_conf *config_entry_long_host(const struct database_conf *d);
 
 #endif

@@ -28,6 +28,8 @@ struct snapshot_link {
 	const char *state, *replication; /* static */
 	struct addr peer, local;
 	uint64_t connect_us, request_us, wait_us;    /* wait_us: how long it waits now, 0: it doesn't */
+	const struct group *group;                   /* of a server connection; else NULL */
+	unsigned host;                               /* of group->hosts */
 	uint64_t id, link_id;                        /* link_id: of its other half, 0: none */
 	uint32_t remote_pid;                         /* of clients over TCP 0 */
 	uint32_t n_message_left, n_unused, n_unsent; /* bytes: of the message under way, received, to be sent */

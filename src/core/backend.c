@@ -6,6 +6,7 @@
 #include "base/secret.h"
 #include "base/str.h"
 #include "core/cancel.h"
+#include "core/group_hosts.h"
 #include "core/prepared.h"
 #include "core/prepared_set.h"
 #include "core/replication.h"
@@ -247,24 +248,24 @@ static void
 begin_connect(struct loop_task *t)
 {
 	struct backend *b = container_of(t, struct backend, open_task);
-	const struct database_conf *db = b->pool->group->db;
+	const struct host_conf *conf = b->pool->group->hosts[b->host].conf;
 	const struct config *c = b->pool->group->weir->config;
-	const char *host = db->host ? db->host : c->unix_socket_dir;
+	const char *host = conf->name ? conf->name : c->unix_socket_dir;
 	struct addr to;
 
 	if (host[0] == '/' || host[0] == '@' || host[0] == '\0') {
-		if (addr_from_unix_dir(&to, host[0] ? host : "/tmp", db->port) == STATUS_OK)
+		if (addr_from_unix_dir(&to, host[0] ? host : "/tmp", conf->port) == STATUS_OK)
 			connect_to(b, &to);
 		else
 			backend_close(b, CLOSE_CONNECT_FAILED, "the path of the server's socket is too long");
 		return;
 	}
-	if (addr_from_ip(&to, host, db->port)) {
+	if (addr_from_ip(&to, host, conf->port)) {
 		connect_to(b, &to);
 		return;
 	}
-	b->resolve =
-		resolve_begin(b->pool->group->weir->resolver, b->pool->proxy->mailbox, host, db->port, on_resolved, b);
+	b->resolve = resolve_begin(b->pool->group->weir->resolver, b->pool->proxy->mailbox, host, conf->port,
+	                           on_resolved, b);
 	if (b->resolve == NULL)
 		backend_close(b, CLOSE_DNS_FAILED, "out of memory");
 }
@@ -292,7 +293,7 @@ backend_reconnect(struct backend *b)
 
 /* NULL: no memory. */
 static struct backend *
-backend_new(struct pool *pool)
+backend_new(struct pool *pool, struct group_slot slot)
 {
 	struct proxy *p = pool->proxy;
 	struct backend *b = calloc(1, sizeof(*b)); /* not a slab's: it may end in another thread */
@@ -305,6 +306,8 @@ backend_new(struct pool *pool)
 	}
 	b->magic = BACKEND_MAGIC;
 	b->pool = pool;
+	b->host = slot.host;
+	b->is_trial = slot.is_trial;
 	b->label = empty;
 	b->id = weir_next_id(pool->group->weir);
 	b->connected_us = b->request_us = clock_cached_us();
@@ -318,30 +321,31 @@ backend_new(struct pool *pool)
 	stream_init(&b->stream, p->loop, &backend_ops, true);
 	TAILQ_INSERT_TAIL(&p->backends, b, link);
 	counter_add(&p->n_backends, 1);
-	pool->n_backends++;
+	pool_count_backend(pool, b, 1);
 	loop_timer_set(p->loop, &b->timer, b->connected_us + timeout_us(b, TIMEOUT_CONNECT));
 	loop_defer(p->loop, &b->open_task);
 	return b;
 }
 
 void
-backend_open(struct pool *pool)
+backend_open(struct pool *pool, struct group_slot slot)
 {
+	struct backend *b = backend_new(pool, slot);
 	struct said said;
 
-	if (backend_new(pool) != NULL) {
-		pool->n_opening++;
+	if (b != NULL) {
+		pool_count_opening(pool, b, 1);
 		return;
 	}
 	said_set(&said, "53200", "out of memory");
-	group_failed(pool->group, CLOSE_NO_MEMORY, false, &said);
-	group_return_token(pool->group, true, false);
+	group_failed(pool->group, slot.host, CLOSE_NO_MEMORY, false, &said);
+	group_return_token(pool->group, slot.host, true, false);
 }
 
 void
-backend_open_own(struct pool *pool, struct session *s)
+backend_open_own(struct pool *pool, struct session *s, struct group_slot slot)
 {
-	struct backend *b = backend_new(pool);
+	struct backend *b = backend_new(pool, slot);
 	struct said said;
 
 	if (b != NULL) {
@@ -350,7 +354,7 @@ backend_open_own(struct pool *pool, struct session *s)
 		s->backend = b;
 		return;
 	}
-	group_return_token(pool->group, true, true);
+	group_return_token(pool->group, slot.host, true, true);
 	said_set(&said, "53200", "out of memory");
 	session_refused(s, CLOSE_NO_MEMORY, &said);
 }
@@ -368,15 +372,15 @@ backend_logged_in(struct backend *b)
 
 	backend_login_free(b);
 	if (b->is_own) {
-		group_login_done(b->pool->group, true);
+		group_login_done(b->pool->group, b->host, true);
 		backend_enter(b, BACKEND_TUNNEL);
 		session_given(b->session, b);
 		return;
 	}
-	b->pool->n_opening--;
-	group_succeeded(b->pool->group);
-	group_set_welcome(b->pool->group, b->login);
-	group_login_done(b->pool->group, false);
+	pool_count_opening(b->pool, b, -1);
+	group_succeeded(b->pool->group, b->host);
+	group_set_welcome(b->pool->group, b->host, b->login);
+	group_login_done(b->pool->group, b->host, false);
 	if (db->connect_query != NULL && db->connect_query[0] != '\0')
 		(void)backend_start_chore(b, CHORE_CONNECT_QUERY, db->connect_query);
 	else
@@ -424,7 +428,7 @@ note_failure(struct backend *b, const struct said *said)
 	bool is_final = b->said != NULL && strncmp(b->said->sqlstate, "57P0", 4) != 0 &&
 	                strcmp(b->said->sqlstate, "53300") != 0;
 
-	group_failed(b->pool->group, CLOSE_SERVER_LOGIN, is_final, said);
+	group_failed(b->pool->group, b->host, CLOSE_SERVER_LOGIN, is_final, said);
 }
 
 static void
@@ -479,8 +483,10 @@ backend_close(struct backend *b, enum close_reason reason, const char *detail)
 	else
 		say_goodbye(b);
 	if (was_opening && !b->is_own) {
-		pool->n_opening--;
+		pool_count_opening(pool, b, -1);
 		note_failure(b, &failure);
+	} else if (was_opening && b->said == NULL && pool->group->n_hosts > 1) {
+		note_failure(b, &failure); /* out of reach: the next session goes to another host */
 	}
 	if (told != NULL && s != NULL && replyq_is_hidden(&b->owed)) {
 		session_keep_words(s, told); /* answered to us: it is yet to be told */
@@ -499,11 +505,11 @@ backend_close(struct backend *b, enum close_reason reason, const char *detail)
 	loop_timer_remove(p->loop, &b->timer);
 	TAILQ_REMOVE(&p->backends, b, link);
 	counter_add(&p->n_backends, (uint64_t)-1);
-	pool->n_backends--;
+	pool_count_backend(pool, b, -1);
 	if (s != NULL)
 		session_backend_lost(s, reason, was_opening ? &failure : told);
 	loop_bury(p->loop, &b->grave, bury);
-	group_return_token(pool->group, was_opening, b->is_own);
+	group_return_token(pool->group, b->host, was_opening, b->is_own);
 	if (was_opening && !b->is_own)
 		pool_open_failed(pool);
 }
@@ -524,19 +530,6 @@ backend_keep_error(struct backend *b, const uint8_t *body, size_t n)
 	str_copy(b->said->detail, sizeof(b->said->detail), e.detail ? e.detail : "");
 	str_copy(b->said->hint, sizeof(b->said->hint), e.hint ? e.hint : "");
 	b->said_fatal = strcmp(b->said->severity, "FATAL") == 0 || strcmp(b->said->severity, "PANIC") == 0;
-}
-
-/* Reported, but nothing that a session can set. */
-static bool
-is_server_fact(const char *name)
-{
-	static const char *const facts[] = {"server_version", "server_encoding",       "integer_datetimes",
-	                                    "is_superuser",   "session_authorization", "in_hot_standby"};
-
-	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
-		if (strcmp(name, facts[i]) == 0)
-			return true;
-	return false;
 }
 
 /* The server's default has changed (reload), or the connect query set it. */
@@ -560,14 +553,15 @@ backend_login_parameter_changed(struct backend *b, const char *name, const char 
 	const char *was = settings_get(b->login, name);
 	struct settings *next;
 
-	if (is_server_fact(name) || was == NULL || strcmp(was, value) == 0 || settings_get(b->applying, name) != NULL)
+	if (group_is_server_fact(name) || was == NULL || strcmp(was, value) == 0 ||
+	    settings_get(b->applying, name) != NULL)
 		return false;
 	next = settings_with(b->login, name, value);
 	if (next == NULL)
 		return false;
 	settings_unref(&b->login);
 	b->login = next;
-	group_set_welcome(b->pool->group, next);
+	group_set_welcome(b->pool->group, b->host, next);
 	return true;
 }
 
@@ -578,7 +572,7 @@ backend_note_parameter(struct backend *b, const char *name, const char *value)
 	const char *at_login;
 	struct settings *next, **label = b->applying ? &b->applying : &b->label;
 
-	if (is_server_fact(name))
+	if (group_is_server_fact(name))
 		return;
 	at_login = settings_get(b->login, name);
 	next = at_login != NULL && strcmp(at_login, value) == 0 ? settings_without(*label, name)

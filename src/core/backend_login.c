@@ -5,6 +5,7 @@
 #include "auth/users.h"
 #include "base/log.h"
 #include "core/backend.h"
+#include "core/group_hosts.h"
 #include "core/old_servers.h"
 #include "core/replication.h"
 #include "core/session.h"
@@ -57,20 +58,23 @@ add_pair(const char **pairs, size_t *n, const char *name, const char *value)
 	pairs[(*n)++] = value;
 }
 
-/* Who logs in where, with the database entry's settings; for one session, with its own before those. NULL: no memory. */
+/*
+ * Who logs in where, with the database entry's settings; for one session, with its own before those. startup: what makes the
+ * host like the others, or NULL. NULL: no memory.
+ */
 static const char **
-startup_pairs(const struct backend *b)
+startup_pairs(const struct backend *b, const struct settings *startup)
 {
 	const struct group *g = b->pool->group;
 	const struct database_conf *db = g->db;
 	const struct settings *own = b->is_own ? b->session->settings : NULL;
-	size_t n = 0, n_own = own ? settings_n(own) : 0;
+	size_t n = 0, n_own = own ? settings_n(own) : 0, n_startup = startup ? settings_n(startup) : 0;
 	const char *const defaults[][2] = {{"client_encoding", db->client_encoding},
 	                                   {"datestyle", db->datestyle},
 	                                   {"timezone", db->timezone},
 	                                   {"application_name", db->application_name}};
 	const size_t n_defaults = sizeof(defaults) / sizeof(defaults[0]);
-	const char **pairs = calloc(2 * (n_own + n_defaults + 3) + 1, sizeof(*pairs));
+	const char **pairs = calloc(2 * (n_own + n_startup + n_defaults + 3) + 1, sizeof(*pairs));
 
 	if (pairs == NULL)
 		return NULL;
@@ -83,24 +87,34 @@ startup_pairs(const struct backend *b)
 	for (size_t i = 0; i < n_defaults; i++)
 		if (defaults[i][1] != NULL && (own == NULL || settings_get(own, defaults[i][0]) == NULL))
 			add_pair(pairs, &n, defaults[i][0], defaults[i][1]);
+	for (size_t i = 0; i < n_startup; i++)
+		if (own == NULL || settings_get(own, settings_name(startup, i)) == NULL)
+			add_pair(pairs, &n, settings_name(startup, i), settings_value(startup, i));
 	return pairs;
 }
 
 bool
 backend_login_begin(struct backend *b)
 {
+	struct settings *startup;
 	const char **pairs;
 	struct buf out;
 
 	b->logging_in = calloc(1, sizeof(*b->logging_in));
-	if (b->logging_in == NULL || (b->logging_in->values = settings_empty()) == NULL ||
-	    (pairs = startup_pairs(b)) == NULL)
+	if (b->logging_in == NULL || (b->logging_in->values = settings_empty()) == NULL)
 		return false;
+	startup = group_host_startup(b->pool->group, b->host);
+	pairs = startup_pairs(b, startup);
+	if (pairs == NULL) {
+		settings_unref(&startup);
+		return false;
+	}
 	if (old_servers_have(b->pool->group->weir, &b->peer))
 		b->minor = 0;
 	buf_init(&out);
 	build_startup(&out, PROTO_3_0 + b->minor, pairs);
 	free(pairs);
+	settings_unref(&startup);
 	return send_and_wipe(b, &out);
 }
 
@@ -339,6 +353,10 @@ got_ready(struct backend *b, const uint8_t *body, size_t n)
 
 	if (parse_ready(body, n, &tx) != STATUS_OK || tx != TX_IDLE)
 		return refuse(b, "malformed ReadyForQuery");
+	if (!b->is_own && group_host_must_align(b->pool->group, b->host, b->logging_in->values)) {
+		backend_reconnect(b);
+		return STATUS_REFUSED;
+	}
 	b->login = b->logging_in->values;
 	b->logging_in->values = NULL;
 	backend_logged_in(b);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "core/backend.h"
 #include "core/cancel.h"
+#include "core/group_hosts.h"
 #include "core/prepared.h"
 #include "core/session.h"
 #include "core/state.h"
@@ -232,7 +233,7 @@ finish_chore(struct backend *b)
 		return;
 	}
 	if (chore == CHORE_CONNECT_QUERY)
-		group_set_welcome(b->pool->group, b->login);
+		group_set_welcome(b->pool->group, b->host, b->login);
 	if (chore == CHORE_UNLIMIT)
 		set_label(b, settings_without(b->label, "idle_session_timeout"));
 	if (chore == CHORE_RESET) {
@@ -392,7 +393,7 @@ backend_adopt(struct backend *b, struct pool *pool)
 	b->pool = pool;
 	TAILQ_INSERT_TAIL(&p->backends, b, link);
 	counter_add(&p->n_backends, 1);
-	pool->n_backends++;
+	pool_count_backend(pool, b, 1);
 	if (stream_attach(&b->stream, p->loop) != STATUS_OK) {
 		pool_adopt_idle(pool, b);
 		backend_close(b, CLOSE_SERVER_IDLE_LOST, "no descriptor for it");

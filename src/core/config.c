@@ -13,16 +13,16 @@ struct database_conf *
 database_conf_new(const char *name)
 {
 	struct database_conf *d = calloc(1, sizeof *d);
+	char why[64];
 
 	if (d == NULL)
 		return NULL;
-	d->port = 5432;
 	d->pool_size = d->min_pool_size = d->reserve_pool_size = CONFIG_UNSET;
 	d->max_db_connections = d->max_db_client_connections = CONFIG_UNSET;
 	d->pool_mode = d->session_state = CONFIG_UNSET;
 	d->server_lifetime_us = d->query_wait_timeout_us = CONFIG_UNSET;
 	d->name = str_dup(name);
-	if (d->name == NULL)
+	if (d->name == NULL || database_conf_set_hosts(d, NULL, NULL, why, sizeof why) != STATUS_OK)
 		database_conf_free(&d);
 	return d;
 }
@@ -38,6 +38,8 @@ database_conf_free(struct database_conf **d)
 	free(x->name);
 	free(x->dbname);
 	free(x->host);
+	free(x->port);
+	database_conf_free_hosts(x);
 	free(x->user);
 	secret_fini(&x->password);
 	free(x->connect_query);

@@ -6,6 +6,7 @@
 #include "base/obj.h"
 #include "base/secret.h"
 #include "base/str.h"
+#include "core/group_hosts.h"
 #include "core/proxy.h"
 #include "core/statement.h"
 
@@ -13,8 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KNOWN_MAX 1000         /* startup settings remembered per group */
-#define RETRY_FIRST_US 100000u /* first pause after a failed login; doubles up to server_login_retry */
+#define KNOWN_MAX 1000 /* startup settings remembered per group */
 
 struct group_known {
 	struct settings *asked, *canonical;
@@ -57,6 +57,7 @@ group_free(struct group *g)
 		settings_unref(&k->canonical);
 		free(k);
 	}
+	group_hosts_fini(g);
 	settings_unref(&g->shared.welcome);
 	secret_wipe_bytes(g->shared.client_key, sizeof(g->shared.client_key));
 	secret_wipe_bytes(g->shared.server_key, sizeof(g->shared.server_key));
@@ -99,7 +100,7 @@ group_new(struct weir *w, char *key, size_t key_len, const struct database_conf 
 	/* the fallback entry counts each database that it stands for apart, as pgbouncer's auto-databases */
 	g->limits.database = tally_get(&w->shared.databases, g->database);
 	g->limits.user = tally_get(&w->shared.users, g->user);
-	if (g->limits.database != NULL && g->limits.user != NULL)
+	if (g->limits.database != NULL && g->limits.user != NULL && group_hosts_init(g))
 		HASH_ADD_KEYPTR(hh, w->shared.groups, g->database, key_len, g);
 	if (g->hh.tbl == NULL) {
 		g->database = NULL;
@@ -169,9 +170,18 @@ over_tally(const struct group *g)
 	       (max_user > 0 && g->limits.user->n_backends >= max_user);
 }
 
+/* One that is due is not tried with what is then left for nobody who works. */
+static bool
+has_room_for_trial(const struct group *g, int64_t most)
+{
+	bool has_live = g->limits.n_backends > g->limits.n_connecting + g->limits.n_own;
+
+	return has_live || most == 0 || g->limits.n_backends + 1 < most;
+}
+
 /* Under weir.shared.lock. most: 0 = no limit of connections in this group; n_kept of them are others' to take. */
 static enum group_token
-take_token_locked(struct group *g, int64_t most, uint32_t n_kept)
+take_token_locked(struct group *g, int64_t most, uint32_t n_kept, struct group_hosts_state st, struct group_slot *slot)
 {
 	if (most > 0 && g->limits.n_backends + n_kept >= most)
 		return GROUP_TOKEN_FULL;
@@ -179,6 +189,10 @@ take_token_locked(struct group *g, int64_t most, uint32_t n_kept)
 		return GROUP_TOKEN_CONNECTING;
 	if (over_tally(g))
 		return GROUP_TOKEN_TALLY;
+	if (!group_hosts_pick(g, st, has_room_for_trial(g, most), slot))
+		return GROUP_TOKEN_BACKOFF;
+	g->hosts[slot->host].n_backends++;
+	g->hosts[slot->host].n_connecting++;
 	g->limits.n_backends++;
 	g->limits.n_connecting++;
 	g->limits.database->n_backends++;
@@ -187,42 +201,46 @@ take_token_locked(struct group *g, int64_t most, uint32_t n_kept)
 }
 
 static enum group_token
-take_token(struct group *g, int64_t most)
+take_token(struct group *g, int64_t most, struct group_slot *slot)
 {
-	struct group_failure failure;
+	struct group_hosts_state st = group_hosts_state(g);
 	enum group_token token;
 
-	if (group_failure(g, &failure) && clock_cached_us() < failure.retry_at_us)
+	if ((st.well | st.due) == 0)
 		return GROUP_TOKEN_BACKOFF;
 	pthread_mutex_lock(&g->weir->shared.lock);
-	token = take_token_locked(g, most, g->n_own_waiting_all);
+	token = take_token_locked(g, most, g->n_own_waiting_all, st, slot);
 	pthread_mutex_unlock(&g->weir->shared.lock);
 	return token;
 }
 
 static enum group_token
-take_own_token(struct group *g, int64_t most)
+take_own_token(struct group *g, int64_t most, struct group_slot *slot)
 {
+	struct group_hosts_state st = group_hosts_state(g);
 	enum group_token token;
 
+	/* its one session is told what comes of it: no trial, but any of them if all fail */
+	st.due = st.well != 0 ? 0 : UINT64_MAX;
 	pthread_mutex_lock(&g->weir->shared.lock);
-	token = take_token_locked(g, most, 0);
+	token = take_token_locked(g, most, 0, st, slot);
 	pthread_mutex_unlock(&g->weir->shared.lock);
 	return token;
 }
 
 static enum group_token
-take_with_reserve(struct group *g, uint64_t waited_us, enum group_token (*take)(struct group *, int64_t))
+take_with_reserve(struct group *g, uint64_t waited_us, struct group_slot *slot,
+                  enum group_token (*take)(struct group *, int64_t, struct group_slot *))
 {
 	const struct config *c = g->weir->config;
 	int64_t most = config_pool_size(c, g->db, g->user_conf);
 	int64_t reserve = config_reserve_pool_size(c, g->db, g->user_conf);
 
-	enum group_token token = take(g, most);
+	enum group_token token = take(g, most, slot);
 
 	if (token != GROUP_TOKEN_FULL || reserve <= 0 || waited_us < (uint64_t)c->reserve_pool_timeout_us)
 		return token;
-	token = take(g, most + reserve);
+	token = take(g, most + reserve, slot);
 	if (token == GROUP_TOKEN_OK)
 		log_event(LOG_INFO_, "reserve", LOG_S("db", g->database), LOG_S("user", g->user),
 		          LOG_S("msg", "taking connection from reserve_pool"));
@@ -230,21 +248,21 @@ take_with_reserve(struct group *g, uint64_t waited_us, enum group_token (*take)(
 }
 
 enum group_token
-group_take_token(struct group *g, uint64_t waited_us)
+group_take_token(struct group *g, uint64_t waited_us, struct group_slot *slot)
 {
-	return take_with_reserve(g, waited_us, take_token);
+	return take_with_reserve(g, waited_us, slot, take_token);
 }
 
 enum group_token
-group_take_own_token(struct group *g, uint64_t waited_us)
+group_take_own_token(struct group *g, uint64_t waited_us, struct group_slot *slot)
 {
-	return take_with_reserve(g, waited_us, take_own_token);
+	return take_with_reserve(g, waited_us, slot, take_own_token);
 }
 
 enum group_token
-group_take_token_below(struct group *g, unsigned most)
+group_take_token_below(struct group *g, unsigned most, struct group_slot *slot)
 {
-	return most == 0 ? GROUP_TOKEN_FULL : take_token(g, most);
+	return most == 0 ? GROUP_TOKEN_FULL : take_token(g, most, slot);
 }
 
 /* Tells every proxy with a waiter of g that a limit may have room. */
@@ -257,9 +275,10 @@ poke_waiters(struct group *g)
 }
 
 void
-group_login_done(struct group *g, bool is_own)
+group_login_done(struct group *g, unsigned host, bool is_own)
 {
 	pthread_mutex_lock(&g->weir->shared.lock);
+	g->hosts[host].n_connecting--;
 	g->limits.n_connecting--;
 	g->limits.n_own += is_own;
 	pthread_mutex_unlock(&g->weir->shared.lock);
@@ -267,12 +286,14 @@ group_login_done(struct group *g, bool is_own)
 }
 
 void
-group_return_token(struct group *g, bool was_connecting, bool is_own)
+group_return_token(struct group *g, unsigned host, bool was_connecting, bool is_own)
 {
 	struct weir *w = g->weir;
 	struct group *other, *next;
 
 	pthread_mutex_lock(&w->shared.lock);
+	g->hosts[host].n_backends--;
+	g->hosts[host].n_connecting -= was_connecting;
 	g->limits.n_backends--;
 	if (was_connecting)
 		g->limits.n_connecting--;
@@ -454,29 +475,6 @@ group_schema_changed(struct group *g)
 }
 
 struct settings *
-group_welcome(struct group *g)
-{
-	struct settings *welcome;
-
-	pthread_mutex_lock(&g->shared.lock);
-	welcome = g->shared.welcome ? settings_ref(g->shared.welcome) : NULL;
-	pthread_mutex_unlock(&g->shared.lock);
-	return welcome;
-}
-
-void
-group_set_welcome(struct group *g, struct settings *welcome)
-{
-	struct settings *old;
-
-	pthread_mutex_lock(&g->shared.lock);
-	old = g->shared.welcome;
-	g->shared.welcome = settings_ref(welcome);
-	pthread_mutex_unlock(&g->shared.lock);
-	settings_unref(&old);
-}
-
-struct settings *
 group_known_settings(struct group *g, struct settings *asked)
 {
 	struct settings *canonical = NULL;
@@ -508,49 +506,6 @@ group_know_settings(struct group *g, struct settings *asked, struct settings *ca
 		}
 	}
 	pthread_mutex_unlock(&g->shared.lock);
-}
-
-void
-group_failed(struct group *g, enum close_reason reason, bool is_final, const struct said *said)
-{
-	uint64_t now_us = clock_cached_us(), pause_us = RETRY_FIRST_US;
-	uint64_t most_us = (uint64_t)g->weir->config->server_login_retry_us;
-	struct group_failure *f = &g->shared.failure;
-
-	pthread_mutex_lock(&g->shared.lock);
-	/* logins that failed together count as one attempt */
-	if (f->n == 0 || now_us >= f->retry_at_us)
-		f->n++;
-	for (unsigned i = 1; i < f->n && pause_us < most_us; i++)
-		pause_us *= 2;
-	if (pause_us > most_us)
-		pause_us = most_us;
-	f->retry_at_us = now_us + pause_us;
-	f->reason = reason;
-	f->is_final = is_final;
-	f->said = *said;
-	pthread_mutex_unlock(&g->shared.lock);
-}
-
-void
-group_succeeded(struct group *g)
-{
-	pthread_mutex_lock(&g->shared.lock);
-	g->shared.failure.n = 0;
-	pthread_mutex_unlock(&g->shared.lock);
-}
-
-bool
-group_failure(struct group *g, struct group_failure *out)
-{
-	bool failing;
-
-	pthread_mutex_lock(&g->shared.lock);
-	failing = g->shared.failure.n > 0;
-	if (failing)
-		*out = g->shared.failure;
-	pthread_mutex_unlock(&g->shared.lock);
-	return failing;
 }
 
 void

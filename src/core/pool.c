@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/obj.h"
 #include "core/backend.h"
+#include "core/group_hosts.h"
+#include "core/pool_hosts.h"
 #include "core/replication.h"
 #include "core/session.h"
 
@@ -35,8 +37,10 @@ pool_get(struct proxy *p, struct group *g)
 	if (pool != NULL)
 		return pool;
 	pool = calloc(1, sizeof(*pool));
-	if (pool == NULL)
+	if (pool == NULL || (pool->hosts = calloc(g->n_hosts, sizeof(*pool->hosts))) == NULL) {
+		free(pool);
 		return NULL;
+	}
 	pool->magic = POOL_MAGIC;
 	pool->group = g;
 	pool->proxy = p;
@@ -49,6 +53,7 @@ pool_get(struct proxy *p, struct group *g)
 	pool->own_task.run = open_own;
 	HASH_ADD_PTR(p->pools, group, pool);
 	if (pool->hh.tbl == NULL) {
+		free(pool->hosts);
 		free(pool);
 		return NULL;
 	}
@@ -68,8 +73,24 @@ pool_free_all(struct proxy *p)
 		loop_cancel_task(p->loop, &pool->settle_task);
 		loop_cancel_task(p->loop, &pool->own_task);
 		HASH_DEL(p->pools, pool);
+		free(pool->hosts);
 		free(pool);
 	}
+}
+
+void
+pool_count_backend(struct pool *pool, const struct backend *b, int by)
+{
+	pool->n_backends += (unsigned)by;
+	pool->hosts[b->host].n_backends += (unsigned)by;
+}
+
+void
+pool_count_opening(struct pool *pool, const struct backend *b, int by)
+{
+	if (!b->is_trial)
+		pool->n_opening += (unsigned)by;
+	pool->hosts[b->host].n_opening += (unsigned)by;
 }
 
 /* ---- the idle list ---- */
@@ -114,6 +135,8 @@ pick_idle(struct pool *pool, const struct settings *settings)
 {
 	struct backend *b;
 
+	if (pool->group->n_hosts > 1)
+		return pool_hosts_pick_idle(pool, settings);
 	if (pool->group->weir->config->server_round_robin)
 		return TAILQ_LAST(&pool->idle, backend_list);
 	TAILQ_FOREACH (b, &pool->idle, idle_link)
@@ -257,7 +280,7 @@ hand_over(struct pool *pool, struct backend *b, unsigned to)
 	TAILQ_REMOVE(&pool->proxy->backends, b, link);
 	loop_timer_remove(pool->proxy->loop, &b->timer);
 	counter_add(&pool->proxy->n_backends, (uint64_t)-1);
-	pool->n_backends--;
+	pool_count_backend(pool, b, -1);
 	b->pool = NULL;
 	mailbox_post(pool->group->weir->proxies[to]->mailbox, &m->mail);
 	return true;
@@ -392,13 +415,14 @@ static void
 open_own(struct loop_task *t)
 {
 	struct pool *pool = container_of(t, struct pool, own_task);
+	struct group_slot slot;
 	struct session *s;
 
 	while ((s = TAILQ_FIRST(&pool->own_waiters)) != NULL) {
-		switch (group_take_own_token(pool->group, clock_cached_us() - s->wait_since_us)) {
+		switch (group_take_own_token(pool->group, clock_cached_us() - s->wait_since_us, &slot)) {
 		case GROUP_TOKEN_OK:
 			unwait_for_own(pool, s);
-			backend_open_own(pool, s);
+			backend_open_own(pool, s, slot);
 			break;
 		case GROUP_TOKEN_TALLY:
 			if (!evict_here(pool))
@@ -421,11 +445,12 @@ static void
 open_more(struct pool *pool)
 {
 	struct group_failure failure;
+	struct group_slot slot;
 
 	while (pool->n_opening < pool->n_waiting) {
-		switch (group_take_token(pool->group, waited_us(pool))) {
+		switch (group_take_token(pool->group, waited_us(pool), &slot)) {
 		case GROUP_TOKEN_OK:
-			backend_open(pool);
+			backend_open(pool, slot);
 			break;
 		case GROUP_TOKEN_TALLY:
 			evict_elsewhere(pool);
@@ -532,6 +557,7 @@ keep_minimum(struct pool *pool)
 	const struct config *c = pool->group->weir->config;
 	int64_t least = config_min_pool_size(c, pool->group->db);
 	int64_t most = config_pool_size(c, pool->group->db, pool->group->user_conf);
+	struct group_slot slot;
 
 	if (least <= 0 || weir_phase(pool->group->weir) != WEIR_RUNNING)
 		return;
@@ -539,8 +565,8 @@ keep_minimum(struct pool *pool)
 		least = most;
 	if (group_n_clients(pool->group) == 0 && pool->group->db->user == NULL)
 		return;
-	while (group_take_token_below(pool->group, (unsigned)least) == GROUP_TOKEN_OK)
-		backend_open(pool);
+	while (group_take_token_below(pool->group, (unsigned)least, &slot) == GROUP_TOKEN_OK)
+		backend_open(pool, slot);
 }
 
 static void
@@ -551,6 +577,7 @@ pool_tick(struct loop_timer *t)
 	obj_check(pool, POOL_MAGIC);
 	close_expired(pool);
 	keep_minimum(pool);
+	pool_hosts_balance(pool);
 	if (pool->n_backends > 0 || pool->n_waiting > 0 || group_n_clients(pool->group) > 0)
 		tick_by(pool, clock_cached_us() + TICK_US);
 	pool_consider(pool);

@@ -12,6 +12,7 @@
 #include "base/secret.h"
 #include "core/backend.h"
 #include "core/cancel.h"
+#include "core/group_hosts.h"
 #include "core/replication.h"
 #include "wire/pgmsg.h"
 

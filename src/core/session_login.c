@@ -13,6 +13,7 @@
 #include "base/secret.h"
 #include "base/str.h"
 #include "core/backend.h"
+#include "core/group_hosts.h"
 #include "core/replication.h"
 #include "core/session.h"
 #include "wire/build.h"

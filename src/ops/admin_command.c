@@ -60,6 +60,7 @@ static const struct admin_command commands[] = {
 	{"SHOW STATS_AVERAGES", "", ADMIN_MAY_SHOW, ASK_POOLS, admin_show_stats_averages},
 	{"SHOW TOTALS", "", ADMIN_MAY_SHOW, ASK_POOLS, admin_show_totals},
 	{"SHOW DATABASES", "", ADMIN_MAY_SHOW, 0, admin_show_databases},
+	{"SHOW HOSTS", "", ADMIN_MAY_SHOW, ASK_SERVERS, admin_show_hosts},
 	{"SHOW USERS", "", ADMIN_MAY_SHOW, 0, admin_show_users},
 	{"SHOW PROXIES", "", ADMIN_MAY_SHOW, 0, admin_show_proxies},
 	{"SHOW LISTS", "", ADMIN_MAY_SHOW, 0, admin_show_lists},

@@ -285,7 +285,7 @@ pool_row(struct reply *r, const char *database, const char *user, const struct s
 	reply_uint(r, p->max_wait_us / 1000000);
 	reply_uint(r, p->max_wait_us % 1000000);
 	reply_text(r, mode);
-	reply_text(r, NULL); /* load_balance_hosts: one host so far */
+	reply_text(r, p->group != NULL ? config_load_balance_text(p->group->db) : NULL);
 }
 
 void

@@ -132,7 +132,7 @@ database_row(struct reply *r, const struct config *c, const struct database_conf
 {
 	reply_text(r, name->text);
 	reply_text(r, d->host);
-	reply_int(r, d->port);
+	reply_int(r, d->hosts[0].port); /* SHOW HOSTS has all */
 	reply_text(r, d->dbname != NULL ? d->dbname : name->text);
 	reply_text(r, d->user);
 	reply_int(r, config_pool_size(c, d, NULL));
@@ -140,7 +140,7 @@ database_row(struct reply *r, const struct config *c, const struct database_conf
 	reply_int(r, config_reserve_pool_size(c, d, NULL));
 	reply_int(r, config_server_lifetime_us(c, d) / 1000000);
 	reply_text(r, admin_mode_text(d->pool_mode));
-	reply_text(r, NULL); /* load_balance_hosts: one host so far */
+	reply_text(r, config_load_balance_text(d));
 	reply_int(r, config_max_db_connections(c, d));
 	reply_uint(r, name->n_backends);
 	reply_int(r, config_max_db_client_connections(c, d));

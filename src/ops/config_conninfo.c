@@ -126,28 +126,15 @@ copy_text(char **field, const char *value, struct config_messages *m)
 		config_error(m, nowhere, "out of memory");
 }
 
-static void
-set_port(struct database_conf *d, const char *port, struct config_messages *m)
-{
-	int64_t value;
-
-	if (!is_given(port))
-		return;
-	if (str_parse_int(port, 1, 65535, &value))
-		d->port = (uint16_t)value;
-	else
-		config_error(m, nowhere, "port: \"%s\" is not a whole number from 1 to 65535", port);
-}
-
 /* Where libpq would look for the server's socket differs from build to build, and it doesn't say; so look for it. */
 static const char *
-find_socket_dir(uint16_t port)
+find_socket_dir(const char *port)
 {
 	static const char *const dirs[] = {"/run/postgresql", "/var/run/postgresql", "/tmp"};
-	char path[64];
+	char path[128];
 
 	for (size_t i = 0; i < sizeof dirs / sizeof dirs[0]; i++) {
-		snprintf(path, sizeof path, "%s/.s.PGSQL.%u", dirs[i], (unsigned)port);
+		snprintf(path, sizeof path, "%s/.s.PGSQL.%s", dirs[i], is_given(port) ? port : "5432");
 		if (access(path, F_OK) == 0)
 			return dirs[i];
 	}
@@ -157,17 +144,20 @@ find_socket_dir(uint16_t port)
 static void
 set_host(struct database_conf *d, const PQconninfoOption *options, struct config_messages *m)
 {
-	const char *host = option(options, "hostaddr");
+	const char *host = option(options, "hostaddr"), *port = option(options, "port");
+	const struct host_conf *too_long;
+	char why[256];
 
 	if (!is_given(host))
 		host = option(options, "host");
 	if (!is_given(host))
-		host = find_socket_dir(d->port);
+		host = find_socket_dir(port);
 	copy_text(&d->host, host, m);
-	if (strchr(host, ',') != NULL)
-		config_error(m, nowhere, "host: lists of hosts are not supported yet (\"%s\")", host);
-	if ((host[0] == '/' || host[0] == '@') && !config_entry_is_unix_path(host, d->port))
-		config_error(m, nowhere, "host: \"%s\" is too long for a Unix socket", host);
+	copy_text(&d->port, port, m);
+	if (database_conf_set_hosts(d, host, port, why, sizeof why) != STATUS_OK)
+		config_error(m, nowhere, "%s", why);
+	else if ((too_long = config_entry_long_host(d)) != NULL)
+		config_error(m, nowhere, "host: \"%s\" is too long for a Unix socket", too_long->name);
 }
 
 static void
@@ -180,7 +170,6 @@ add_database(struct config *c, const PQconninfoOption *options, const char *name
 		config_error(m, nowhere, "out of memory");
 		return;
 	}
-	set_port(d, option(options, "port"), m);
 	set_host(d, options, m);
 	copy_text(&d->user, option(options, "user"), m);
 	copy_text(&d->client_encoding, option(options, "client_encoding"), m);

@@ -16,7 +16,7 @@ enum entry_kind {
 	ENTRY_SECRET,
 	ENTRY_COUNT,
 	ENTRY_TIME,
-	ENTRY_PORT,
+	ENTRY_HOSTS,
 	ENTRY_MODE,
 	ENTRY_STATE,
 	ENTRY_NOT_YET
@@ -35,7 +35,7 @@ struct entry_key {
 static const struct entry_key database_keys[] = {
 	{"dbname", ENTRY_TEXT, DATABASE(dbname)},
 	{"host", ENTRY_TEXT, DATABASE(host)},
-	{"port", ENTRY_PORT, DATABASE(port)},
+	{"port", ENTRY_TEXT, DATABASE(port)},
 	{"user", ENTRY_TEXT, DATABASE(user)},
 	{"password", ENTRY_SECRET, DATABASE(password)},
 	{"connect_query", ENTRY_TEXT, DATABASE(connect_query)},
@@ -56,7 +56,8 @@ static const struct entry_key database_keys[] = {
 	{"auth_user", ENTRY_NOT_YET, 0},
 	{"auth_query", ENTRY_NOT_YET, 0},
 	{"auth_dbname", ENTRY_NOT_YET, 0},
-	{"load_balance_hosts", ENTRY_NOT_YET, 0},
+	{"target_session_attrs", ENTRY_NOT_YET, 0},
+	{"load_balance_hosts", ENTRY_HOSTS, DATABASE(load_balance)},
 	{NULL, ENTRY_NOT_YET, 0},
 };
 
@@ -219,14 +220,10 @@ set_state(struct entry *e, const char *key, int64_t *field, const char *value)
 }
 
 static void
-set_port(struct entry *e, const char *key, uint16_t *field, const char *value)
+set_load_balance(struct entry *e, const char *key, enum load_balance_hosts *field, const char *value)
 {
-	int64_t port;
-
-	if (str_parse_int(value, 1, 65535, &port))
-		*field = (uint16_t)port;
-	else
-		entry_error(e, "%s: \"%s\" is not a whole number from 1 to 65535", key, value);
+	if (!config_load_balance_parse(value, field))
+		entry_error(e, "%s: \"%s\" is none of round-robin, disable", key, value);
 }
 
 static void
@@ -249,8 +246,8 @@ set_field(struct entry *e, const struct entry_key *key, const char *value)
 	case ENTRY_TIME:
 		set_time(e, key->name, field, value);
 		break;
-	case ENTRY_PORT:
-		set_port(e, key->name, field, value);
+	case ENTRY_HOSTS:
+		set_load_balance(e, key->name, field, value);
 		break;
 	case ENTRY_MODE:
 		set_mode(e, key->name, field, value);
@@ -305,13 +302,29 @@ config_entry_is_unix_path(const char *dir, int64_t port)
 	return n >= 0 && (size_t)n < sizeof address.sun_path;
 }
 
-static void
-check_database(struct entry *e, const struct database_conf *d)
+const struct host_conf *
+config_entry_long_host(const struct database_conf *d)
 {
-	if (d->host != NULL && strchr(d->host, ',') != NULL)
-		entry_error(e, "host: lists of hosts are not supported yet (\"%s\")", d->host);
-	if (d->host != NULL && (d->host[0] == '/' || d->host[0] == '@') && !config_entry_is_unix_path(d->host, d->port))
-		entry_error(e, "host: \"%s\" is too long for a Unix socket", d->host);
+	for (size_t i = 0; i < d->n_hosts; i++) {
+		const struct host_conf *h = &d->hosts[i];
+
+		if (h->name != NULL && (h->name[0] == '/' || h->name[0] == '@') &&
+		    !config_entry_is_unix_path(h->name, h->port))
+			return h;
+	}
+	return NULL;
+}
+
+static void
+check_database(struct entry *e, struct database_conf *d)
+{
+	const struct host_conf *too_long;
+	char why[256];
+
+	if (database_conf_set_hosts(d, d->host, d->port, why, sizeof why) != STATUS_OK)
+		entry_error(e, "%s", why);
+	else if ((too_long = config_entry_long_host(d)) != NULL)
+		entry_error(e, "host: \"%s\" is too long for a Unix socket", too_long->name);
 	if (secret_is_set(&d->password) && d->user == NULL)
 		config_warning(e->messages, e->where, "database \"%s\": password without user is not used", e->name);
 }

@@ -94,6 +94,8 @@ take_servers(struct proxy *p, struct mail_snapshot *m)
 			return;
 		row = &m->links[m->n++];
 		name_row(row, b->pool->group, b->pool->group->user, b->is_own ? b->login : b->label);
+		row->group = b->pool->group;
+		row->host = b->host;
 		row->replication = replication_label(b->is_own ? b->session : NULL);
 		snapshot_take_socket(row, b->stream.fd);
 		row->state = backend_state_label((enum backend_state)b->state);

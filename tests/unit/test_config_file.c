@@ -124,14 +124,14 @@ START_TEST(reads_a_pgbouncer_ini)
 	const struct database_conf *d = config_database(o.config, "app");
 
 	ck_assert_str_eq(d->host, "127.0.0.1");
-	ck_assert_int_eq(d->port, 5433);
+	ck_assert_int_eq(d->hosts[0].port, 5433);
 	ck_assert_str_eq(d->dbname, "bazdb");
 	ck_assert_str_eq(d->user, "baz");
 	ck_assert_str_eq(d->password.text, "it's");
 	ck_assert_int_eq(d->pool_size, CONFIG_UNSET);
 	d = config_database(o.config, "any");
 	ck_assert_str_eq(d->host, "/run/postgresql");
-	ck_assert_int_eq(d->port, 5432);
+	ck_assert_int_eq(d->hosts[0].port, 5432);
 	ck_assert_ptr_null(d->dbname);
 	ck_assert_int_eq(config_user(o.config, "ada")->max_user_connections, 10);
 	ck_assert_int_eq(config_user(o.config, "ada")->pool_mode, POOL_TRANSACTION);
@@ -151,7 +151,7 @@ START_TEST(later_ones_win_and_sections_come_again)
 	ck_assert_int_eq(o.config->verbose, 3);
 	ck_assert_int_eq(o.config->max_connecting, 2);
 	ck_assert_int_eq(config_database(o.config, "a")->pool_size, 2);
-	ck_assert_int_eq(config_database(o.config, "a")->port, 5432); /* an entry is replaced as a whole */
+	ck_assert_int_eq(config_database(o.config, "a")->hosts[0].port, 5432); /* an entry is replaced as a whole */
 	drop(&o);
 }
 END_TEST
@@ -213,10 +213,10 @@ START_TEST(quoted_names)
 		assert_loads(QUIET "[databases]\n\"my ; \"\"db\"\" = [x]\" = port=1\n\"q\"=port=2\na.b-c_d:e=port=3\n"
 	                           "caf\xc3\xa9 = port=4\n");
 
-	ck_assert_int_eq(config_database(o.config, "my ; \"db\" = [x]")->port, 1);
-	ck_assert_int_eq(config_database(o.config, "q")->port, 2);
-	ck_assert_int_eq(config_database(o.config, "a.b-c_d:e")->port, 3);
-	ck_assert_int_eq(config_database(o.config, "caf\xc3\xa9")->port, 4);
+	ck_assert_int_eq(config_database(o.config, "my ; \"db\" = [x]")->hosts[0].port, 1);
+	ck_assert_int_eq(config_database(o.config, "q")->hosts[0].port, 2);
+	ck_assert_int_eq(config_database(o.config, "a.b-c_d:e")->hosts[0].port, 3);
+	ck_assert_int_eq(config_database(o.config, "caf\xc3\xa9")->hosts[0].port, 4);
 	drop(&o);
 }
 END_TEST
@@ -231,7 +231,7 @@ START_TEST(entry_grammar)
 	const struct database_conf *d = config_database(o.config, "a");
 
 	ck_assert_str_eq(d->host, "h");
-	ck_assert_int_eq(d->port, 7);
+	ck_assert_int_eq(d->hosts[0].port, 7);
 	ck_assert_str_eq(d->user, "o'x y");
 	ck_assert_str_eq(d->connect_query, "set a='1'; select 2");
 	ck_assert_ptr_null(config_database(o.config, "b")->host);
@@ -306,9 +306,9 @@ START_TEST(every_error_is_reported_with_its_place)
 	               "u = pool_mode=fast query_timeout=1\n",
 	               "t.ini:1: \"stray\" stands before the first section\n"
 	               "t.ini:4: database \"a\": unknown key \"pool_sze\"; did you mean \"pool_size\"?\n"
-	               "t.ini:4: database \"a\": port: \"x\" is not a whole number from 1 to 65535\n"
 	               "t.ini:4: database \"a\": host: the value is empty\n"
 	               "t.ini:4: database \"a\": user: the value is empty, or needs quotes\n"
+	               "t.ini:4: database \"a\": port: \"x\" is not a whole number from 1 to 65535\n"
 	               "t.ini:5: database \"b\": expected key=value at \"port\"\n"
 	               "t.ini:6: database \"c\": password: the closing quote is missing\n"
 	               "t.ini:7: database \"d\": password: text after the closing quote\n"
@@ -325,6 +325,52 @@ START_TEST(every_error_is_reported_with_its_place)
 }
 END_TEST
 
+/* "name:port name:port ..." */
+static const char *
+hosts_text(const struct database_conf *d)
+{
+	static char text[400];
+	size_t n = 0;
+
+	for (unsigned i = 0; i < d->n_hosts; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s:%d", i > 0 ? " " : "",
+		                      d->hosts[i].name != NULL ? d->hosts[i].name : "-", d->hosts[i].port);
+	return text;
+}
+
+START_TEST(lists_of_hosts)
+{
+	struct outcome o = assert_loads(QUIET "[databases]\n"
+	                                      "one = port=7\n"
+	                                      "none =\n"
+	                                      "same = host=a,127.0.0.1,::1 port=7 load_balance_hosts=Disable\n"
+	                                      "each = host='/tmp, @x,b' port='1, 2,' load_balance_hosts=round-robin\n");
+	const struct config *c = o.config;
+
+	ck_assert_str_eq(hosts_text(config_database(c, "one")), "-:7");
+	ck_assert_str_eq(hosts_text(config_database(c, "none")), "-:5432");
+	ck_assert_str_eq(hosts_text(config_database(c, "same")), "a:7 127.0.0.1:7 ::1:7");
+	ck_assert_int_eq(config_database(c, "same")->load_balance, HOSTS_DISABLE);
+	ck_assert_str_eq(config_load_balance_text(config_database(c, "same")), "disable");
+	ck_assert_str_eq(hosts_text(config_database(c, "each")), "/tmp:1 @x:2 b:5432");
+	ck_assert_int_eq(config_database(c, "each")->load_balance, HOSTS_ROUND_ROBIN);
+	ck_assert_ptr_null(config_load_balance_text(config_database(c, "one")));
+	drop(&o);
+}
+END_TEST
+
+START_TEST(lists_of_hosts_that_do_not_fit)
+{
+	assert_refused(QUIET "[databases]\na = host=x,y,z port=1,2\nb = port=1,2\nc = host=x,,y\n"
+	                     "d = host=x,y port=1,0\ne = host=x load_balance_hosts=random\n",
+	               "t.ini:6: database \"a\": port: 2 ports for 3 hosts\n"
+	               "t.ini:7: database \"b\": port: 2 ports for 1 host\n"
+	               "t.ini:8: database \"c\": host: an empty name in the list\n"
+	               "t.ini:9: database \"d\": port: \"0\" is not a whole number from 1 to 65535\n"
+	               "t.ini:10: database \"e\": load_balance_hosts: \"random\" is none of round-robin, disable\n");
+}
+END_TEST
+
 START_TEST(sections_unknown_or_missing_features)
 {
 	/* What follows an unknown section is skipped, not taken for the section before. */
@@ -335,10 +381,9 @@ START_TEST(sections_unknown_or_missing_features)
 	assert_refused(QUIET "[peers]\n1 = host=h\n", "t.ini:6: peer \"1\": [peers] is not supported yet\n");
 	struct outcome o = assert_loads(QUIET "[peers]\n[users]; comment\n");
 	drop(&o);
-	assert_refused(QUIET "[databases]\na = auth_user=x\nb = load_balance_hosts=disable\nc = host=h1,h2\n",
+	assert_refused(QUIET "[databases]\na = auth_user=x\nb = target_session_attrs=any\n",
 	               "t.ini:6: database \"a\": auth_user: not supported yet\n"
-	               "t.ini:7: database \"b\": load_balance_hosts: not supported yet\n"
-	               "t.ini:8: database \"c\": host: lists of hosts are not supported yet (\"h1,h2\")\n");
+	               "t.ini:7: database \"b\": target_session_attrs: not supported yet\n");
 	assert_refused(QUIET "auth_type=hba\nso_reuseport=1\n", "t.ini:5: auth_type: \"hba\" is not supported yet\n"
 	                                                        "t.ini:6: so_reuseport: not supported yet\n");
 }
@@ -696,12 +741,12 @@ START_TEST(conninfo_makes_a_closed_pool)
 	d = config_database(o.config, "app");
 	ck_assert_str_eq(d->name, "app");
 	ck_assert_str_eq(d->host, "/run/x");
-	ck_assert_int_eq(d->port, 5433);
+	ck_assert_int_eq(d->hosts[0].port, 5433);
 	ck_assert_ptr_null(d->dbname);
 	ck_assert_ptr_null(d->user);
 	d = config_database(o.config, "other");
 	ck_assert_str_eq(d->name, "*");
-	ck_assert_int_eq(d->port, 5433);
+	ck_assert_int_eq(d->hosts[0].port, 5433);
 	drop(&o);
 }
 END_TEST
@@ -712,7 +757,7 @@ START_TEST(conninfo_takes_user_and_environment)
 	const struct database_conf *d = config_database(o.config, "app");
 
 	ck_assert_str_eq(d->host, "db.example");
-	ck_assert_int_eq(d->port, 7000);
+	ck_assert_int_eq(d->hosts[0].port, 7000);
 	ck_assert_str_eq(d->user, "ada");
 	ck_assert_str_eq(d->password.text, "s3cret");
 	ck_assert_str_eq(d->application_name, "x");
@@ -725,7 +770,7 @@ START_TEST(conninfo_takes_user_and_environment)
 	o = load_conninfo("dbname=app");
 	d = config_database(o.config, "app");
 	ck_assert_str_eq(d->host, "envhost");
-	ck_assert_int_eq(d->port, 7001);
+	ck_assert_int_eq(d->hosts[0].port, 7001);
 	ck_assert_str_eq(d->user, "bob");
 	ck_assert_str_eq(d->password.text, "pw");
 	drop(&o);
@@ -733,6 +778,15 @@ START_TEST(conninfo_takes_user_and_environment)
 	unsetenv("PGPASSWORD");
 	o = load_conninfo("password=pw"); /* whose? that of the user who runs this, as for psql */
 	ck_assert_ptr_nonnull(config_database(o.config, "x")->user);
+	drop(&o);
+}
+END_TEST
+
+START_TEST(conninfo_with_hosts)
+{
+	struct outcome o = load_conninfo("host=a,/run/x port=5,6");
+
+	ck_assert_str_eq(hosts_text(config_database(o.config, "x")), "a:5 /run/x:6");
 	drop(&o);
 }
 END_TEST
@@ -746,7 +800,7 @@ START_TEST(conninfo_errors)
 		{"hots=x", "invalid connection option \"hots\""},
 		{"host=h sslmode=require", "conninfo: sslmode: \"require\" is not supported yet\n"},
 		{"host=h target_session_attrs=primary", "conninfo: target_session_attrs: not supported yet\n"},
-		{"host=a,b", "conninfo: host: lists of hosts are not supported yet (\"a,b\")\n"},
+		{"host=a,b port=1,2,3", "conninfo: port: 3 ports for 2 hosts\n"},
 		{"host=h port=99999", "conninfo: port: \"99999\" is not a whole number from 1 to 65535\n"},
 		{"host=h dbname=pgbouncer", "conninfo: dbname: \"pgbouncer\" is the admin console's name\n"},
 	};
@@ -777,6 +831,8 @@ main(void)
 		entry_grammar,
 		all_keys_of_entries,
 		every_error_is_reported_with_its_place,
+		lists_of_hosts,
+		lists_of_hosts_that_do_not_fit,
 		sections_unknown_or_missing_features,
 		names_of_entries,
 		warnings_let_it_load,
@@ -793,6 +849,7 @@ main(void)
 		tells_conninfos_from_files,
 		conninfo_makes_a_closed_pool,
 		conninfo_takes_user_and_environment,
+		conninfo_with_hosts,
 		conninfo_errors,
 	};
 	TCase *tcase = tcase_create("config_file");

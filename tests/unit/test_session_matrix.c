@@ -121,7 +121,9 @@ struct world {
 	struct weir *weir;
 	struct proxy proxy;
 	struct group group;
+	struct group_host group_host;
 	struct pool pool;
+	struct pool_host pool_host;
 	struct backend backend;
 	struct session session;
 	struct replication replication;
@@ -158,7 +160,10 @@ world_init(struct world *w, enum session_state state, enum session_event ev, cha
 	w->group.weir = w->weir;
 	w->group.mode = POOL_TRANSACTION;
 	pthread_mutex_init(&w->group.shared.lock, NULL);
+	w->group.n_hosts = 1;
+	w->group.hosts = &w->group_host;
 	w->pool.group = &w->group;
+	w->pool.hosts = &w->pool_host;
 	w->proxy.weir = w->weir;
 	w->pool.proxy = &w->proxy;
 	s->magic = SESSION_MAGIC;

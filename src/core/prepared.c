@@ -169,6 +169,56 @@ rename_reference(struct relay *r, const struct frame *f, const struct statement_
 	return relay_queue(r, &out);
 }
 
+/* ---- what is not known yet ---- */
+
+/* Whether what x notes comes about is not known, and what becomes of a message of this type depends on it. */
+static bool
+is_in_doubt(const struct note *x, char type, const char *name, const struct statement *st)
+{
+	bool is_same_name = names_are_same(x->name, name);
+
+	if (name[0] == '\0')
+		return x->kind == NOTE_UNNAMED || x->kind == NOTE_REPARSED;
+	/* on the server the statement is the same, by whatever name it was parsed */
+	if (st != NULL && x->st == st &&
+	    (x->kind == NOTE_PARSED_AHEAD || x->kind == NOTE_EVICTED ||
+	     (x->kind == NOTE_NAMED && x->on_backend && !is_same_name)))
+		return true;
+	if (!is_same_name)
+		return false;
+	/* of a Parse that goes to the server as it is, nothing is there if it is skipped, as the server will say */
+	return x->kind == NOTE_NAME_CLOSED ||
+	       (x->kind == NOTE_NAMED && (!x->on_backend || type == FE_PARSE || type == FE_CLOSE));
+}
+
+/*
+ * A Parse or Close of that name, or of the statement on the server, in an earlier unit has not been answered: whether it is
+ * there when this message is executed can't be told before, and another session's may be in its place. wanted: what a Parse
+ * makes of the name if that is free. A Parse of the unnamed statement doesn't mind.
+ */
+static bool
+is_doubtful(const struct session *s, char type, const char *name, const struct statement *wanted)
+{
+	const struct backend *b = s->backend;
+	const struct statement *st;
+
+	if (b->n_units_sent == b->n_units_done || (type == FE_PARSE && name[0] == '\0'))
+		return false;
+	st = names_find(s->names, name);
+	st = st != NULL ? st : wanted;
+	for (uint32_t i = b->owed.n; i > 0; i--) {
+		const struct note *x = replyq_what(&b->owed, i - 1);
+
+		if (x == NULL || !is_in_doubt(x, type, name, st))
+			continue;
+		if (x->unit != b->n_units_sent)
+			return true;
+		if (name[0] == '\0')
+			return false; /* what was before has an end in this unit */
+	}
+	return false;
+}
+
 /* ---- Parse ---- */
 
 /* What the text means depends on the settings, but not on the application's name. */
@@ -374,21 +424,35 @@ parse_large_named(struct relay *r, const struct frame *f, const char *name, size
 }
 
 static bool
-on_parse(struct relay *r, const struct frame *f, const char *name, size_t *n_replaced)
+on_parse_unnamed(struct relay *r, const struct frame *f)
 {
-	const uint8_t *body = r->p + r->pos + MSG_HEADER;
-	size_t n_name = strlen(name) + 1, n = f->avail - MSG_HEADER;
-	struct statement *st;
-
 	counter_add(&r->session->pool->stats.n_client_parses, 1);
 	if (f->len > WHOLE_MAX)
-		return name[0] == '\0' ? parse_large_unnamed(r) : parse_large_named(r, f, name, n_replaced);
-	if (name[0] == '\0') {
-		r->session->parse_is_unbound = false;
-		return parse_unnamed(r, body + 1, n - 1);
+		return parse_large_unnamed(r);
+	r->session->parse_is_unbound = false;
+	return parse_unnamed(r, r->p + r->pos + MSG_HEADER + 1, f->len - MSG_HEADER - 1);
+}
+
+static enum prepared_verdict
+on_parse(struct relay *r, const struct frame *f, const char *name, size_t *n_replaced)
+{
+	struct session *s = r->session;
+	const uint8_t *body = r->p + r->pos + MSG_HEADER;
+	size_t n_name = strlen(name) + 1;
+	struct statement *st = NULL;
+	bool ok;
+
+	if (name[0] == '\0')
+		return on_parse_unnamed(r, f) ? PREPARED_PASS : PREPARED_FAILED;
+	if (f->len <= WHOLE_MAX)
+		st = get_statement(s, body + n_name, f->len - MSG_HEADER - n_name);
+	if (is_doubtful(s, FE_PARSE, name, st)) {
+		statement_unref(&st);
+		return PREPARED_WAIT;
 	}
-	st = get_statement(r->session, body + n_name, n - n_name);
-	return parse_named(r, f, name, st, n_replaced);
+	counter_add(&s->pool->stats.n_client_parses, 1);
+	ok = f->len > WHOLE_MAX ? parse_large_named(r, f, name, n_replaced) : parse_named(r, f, name, st, n_replaced);
+	return ok ? PREPARED_PASS : PREPARED_FAILED;
 }
 
 /* ---- Bind, Describe, Close ---- */
@@ -621,43 +685,6 @@ on_close(struct relay *r, const struct frame *f, const struct statement_ref *ref
 	return note_send_close(r, NEVER_PREPARED, REPLYQ_PASS, note);
 }
 
-/* Whether what x notes comes about is not known, and what becomes of a message of this type depends on it. */
-static bool
-is_in_doubt(const struct note *x, char type, const char *name, const struct statement *st)
-{
-	if (name[0] == '\0')
-		return x->kind == NOTE_UNNAMED || x->kind == NOTE_REPARSED;
-	if (st != NULL && x->st == st && (x->kind == NOTE_PARSED_AHEAD || x->kind == NOTE_EVICTED))
-		return true;
-	if (!names_are_same(x->name, name))
-		return false;
-	/* of a Parse that goes to the server as it is, nothing is there if it is skipped, as the server will say */
-	return x->kind == NOTE_NAME_CLOSED ||
-	       (x->kind == NOTE_NAMED && (!x->on_backend || type == FE_PARSE || type == FE_CLOSE));
-}
-
-/*
- * A Parse or Close of that statement in an earlier unit has not been answered: whether it is there when this message is executed
- * can't be told before, and another session's may be in its place. A Parse of the unnamed statement doesn't mind.
- */
-static bool
-is_doubtful(const struct session *s, char type, const char *name)
-{
-	const struct backend *b = s->backend;
-	const struct statement *st;
-
-	if (b->n_units_sent == b->n_units_done || (type == FE_PARSE && name[0] == '\0'))
-		return false;
-	st = names_find(s->names, name);
-	for (uint32_t i = b->owed.n; i > 0; i--) {
-		const struct note *x = replyq_what(&b->owed, i - 1);
-
-		if (x != NULL && is_in_doubt(x, type, name, st))
-			return x->unit != b->n_units_sent;
-	}
-	return false;
-}
-
 enum prepared_verdict
 prepared_client_message(struct relay *r, const struct frame *f, size_t *n_replaced)
 {
@@ -674,13 +701,13 @@ prepared_client_message(struct relay *r, const struct frame *f, size_t *n_replac
 		/* malformed: as it is, for the server to say so */
 		return replyq_sent(&r->session->backend->owed, f->type, false) ? PREPARED_PASS : PREPARED_FAILED;
 	}
-	if (ref.kind != 'P' && is_doubtful(r->session, f->type, ref.name))
+	if (ref.kind != 'P' && f->type != FE_PARSE && is_doubtful(r->session, f->type, ref.name, NULL))
 		return PREPARED_WAIT;
 	if (r->session->lost != NULL && !replyq_is_open(&r->session->backend->owed))
 		names_free(&r->session->lost);
 	if (f->type == FE_PARSE)
-		ok = on_parse(r, f, ref.name, n_replaced);
-	else if (ref.kind == 'P')
+		return on_parse(r, f, ref.name, n_replaced);
+	if (ref.kind == 'P')
 		ok = replyq_sent(&r->session->backend->owed, f->type, false);
 	else if (f->type == FE_CLOSE)
 		ok = on_close(r, f, &ref, n_replaced);

@@ -43,7 +43,6 @@ struct reply {
 	char type, tx;
 	enum replyq_fate fate;
 	bool is_barrier;
-	bool ends_copy; /* the error of a COPY */
 };
 
 enum server_mode { SERVER_NORMAL, SERVER_SKIPPING, SERVER_COPY_SIMPLE, SERVER_COPY_EXTENDED };
@@ -60,9 +59,10 @@ struct world {
 	enum server_mode mode;
 	struct sent copying; /* the message that began the COPY */
 	char tx;
-	bool in_unit;   /* of the server: extended messages were handled, and no Sync after them */
-	bool ends_copy; /* a COPY has failed, which the client has not heard: it must still end it */
-	bool in_doubt;  /* the protocol was broken: see above */
+	bool in_unit;         /* of the server: extended messages were handled, and no Sync after them */
+	bool ends_copy;       /* a COPY has failed, which the client has not heard: it must still end it */
+	size_t n_until_heard; /* replies up to that error */
+	bool in_doubt;        /* the protocol was broken: see above */
 };
 
 /* With FUZZ_TRACE set: the conversation, for whoever looks into a crash. "|" is the server that takes a message. */
@@ -254,7 +254,7 @@ copy_failed(struct world *w, const struct sent *m)
 	for (size_t i = w->n_handled; i < w->n_sent; i++)
 		note_during_copy(w, w->sent[i].type);
 	reply(w, BE_ERROR, &w->copying);
-	w->replies[w->n_replies - 1].ends_copy = true;
+	w->n_until_heard = w->n_replies;
 	if (!simple)
 		w->mode = SERVER_SKIPPING;
 	if (m->note != NULL)
@@ -463,7 +463,7 @@ deliver(struct world *w)
 	r = w->replies[w->n_delivered++];
 	fate = replyq_got(&w->q, r.type, r.type == BE_READY ? r.tx : 0);
 	trace("<", r.type, (int)fate);
-	if (r.ends_copy)
+	if (w->n_delivered == w->n_until_heard)
 		w->ends_copy = false;
 	if (w->in_doubt)
 		return;

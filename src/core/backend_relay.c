@@ -345,6 +345,8 @@ send_barrier(struct backend *b)
 	struct buf out;
 	bool ok;
 
+	if (b->owed.in_doubt)
+		b->retire = true; /* what of it was executed is not known, nor what is prepared there, then */
 	buf_init(&out);
 	build_close_statement(&out, "pgweir barrier: never prepared");
 	build_sync(&out);

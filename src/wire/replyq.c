@@ -223,8 +223,10 @@ copy_begin(struct replyq *q)
 }
 
 /*
- * Takes out what was sent between the begin of the open COPY and its end. Answers how many units it was, and whether
- * the open group's extended messages were among it.
+ * Takes out what was sent between the begin of the open COPY and its end. Answers how many units it was.
+ *
+ * What has an answer has no place there: it makes the COPY fail, unless that has failed before it. Then it is executed,
+ * if nothing is skipped: behind a Query's COPY, or behind one of the Syncs.
  */
 static uint32_t
 take_copy_entries(struct replyq *q)
@@ -233,9 +235,12 @@ take_copy_entries(struct replyq *q)
 
 	q->mode = REPLYQ_NORMAL;
 	while (q->n > at) {
-		enum replyq_kind kind = entry_at(q, at)->kind;
-		bool is_ours = entry_at(q, at)->n_ext > 0 && at == 0;
+		const struct replyq_entry *e = entry_at(q, at);
+		enum replyq_kind kind = e->kind;
+		bool is_ours = e->n_ext > 0 && at == 0;
+		bool may_run = at == 1 || n_units > 0;
 
+		q->in_doubt = q->in_doubt || (may_run && (is_statement(e) || kind == REPLYQ_QUERY || e->n_ext > 0));
 		/* an error inside the COPY if it is no Sync; how much of it was read is not known */
 		settle(q, entry_at(q, at), REPLYQ_SKIPPED);
 		remove_at(q, at);
@@ -245,6 +250,7 @@ take_copy_entries(struct replyq *q)
 			return n_units;
 		n_units += kind == REPLYQ_SYNC || kind == REPLYQ_QUERY;
 	}
+	q->in_doubt = q->in_doubt || ((at == 1 || n_units > 0) && q->n_ext > 0);
 	return n_units;
 }
 

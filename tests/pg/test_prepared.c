@@ -448,6 +448,34 @@ START_TEST(a_large_named_statement_ties_the_session)
 }
 END_TEST
 
+/* A COPY that fails behind which a client prepares something blindly: what of it was executed is not left to the next one. */
+START_TEST(what_is_sent_into_a_failing_copy_harms_nobody_else)
+{
+	struct daemon *d = start("default_pool_size = 1\n");
+	struct rawconn *c = raw_login(d->port, "app", "app");
+	PGconn *a = daemon_connect(d);
+
+	query_ok(a, "create table of_numbers (i int)");
+	packet_query(&c->out, "copy of_numbers from stdin");
+	packet_begin(&c->out, 'd');
+	packet_bytes(&c->out, "x\n", 2);
+	packet_end(&c->out);
+	packet_parse(&c->out, "t", "select 'the same'");
+	packet_simple(&c->out, 'S');
+	raw_flush(c);
+	ck_assert_int_eq(raw_until_ready(c), 'I');
+	ck_assert_str_eq(c->sqlstate, "22P02");
+	ck_assert_int_eq(raw_read_type(c, '1').type, '1');
+	ck_assert_int_eq(raw_until_ready(c), 'I');
+	prepare(a, "u", "select 'the same'");
+	ck_assert_str_eq(execute(a, "u"), "the same");
+	query_ok(a, "drop table of_numbers");
+	raw_close(c);
+	PQfinish(a);
+	daemon_stop(d);
+}
+END_TEST
+
 START_TEST(session_mode_passes_everything)
 {
 	struct daemon *d = start("pool_mode = session\ndefault_pool_size = 2\n");
@@ -468,4 +496,4 @@ SUITE_MAIN("prepared", 90, pipelines_longer_than_a_backend_remembers, one_text_i
            unseen_deallocation_heals, a_failed_parse_is_not_remembered, statements_outlive_their_backend,
            texts_end_with_their_last_session, fifty_statements_cost_a_session_little,
            off_ties_the_session_to_its_backend, a_large_named_statement_ties_the_session,
-           session_mode_passes_everything)
+           what_is_sent_into_a_failing_copy_harms_nobody_else, session_mode_passes_everything)

@@ -351,6 +351,13 @@ START_TEST(doubt_when_more_was_sent_behind_a_failed_copy)
 	play(">Q <G >d >S >c >S <E <ZI <ZI =barrier !! <ZI (3 (ZI =settled");
 	/* and without that Sync nothing is doubtful */
 	play(">Q <G >d >c >F <E <ZI <V <ZI =settled");
+	/* without an end of the COPY: the Parse made it fail, or came later and was executed, whatever its note was told */
+	play(">Q <G >d +Pa >S <E @a- <ZI <1 <ZI =barrier =unsettled !! (3 (ZI =settled");
+	play(">Q <G >d +Pa >S <E @a- <ZI <ZI =barrier !! (3 (ZI =settled");
+	play(">Q <G >d >B >S <E <ZI <2 <ZI =barrier !! (3 (ZI =settled");
+	play(">B >E >S <2 <G >d +Pa >S <E @a- <ZI <1 <ZI =barrier =unsettled !! (3 (ZI =settled");
+	/* behind a COPY by the extended protocol all is skipped up to the Sync */
+	play(">B >E <2 <G >d +Pa >S <E @a- <ZI =settled");
 }
 END_TEST
 

@@ -37,7 +37,9 @@ check_databases(const struct config *c)
 	for (const struct database_conf *d = c->databases; d != NULL; d = d->hh.next) {
 		invariant(config_database(c, d->name) == d);
 		invariant(config_pool_size(c, d, NULL) >= 0);
-		invariant(d->port > 0);
+		invariant(d->n_hosts > 0);
+		for (unsigned i = 0; i < d->n_hosts; i++)
+			invariant(d->hosts[i].port > 0);
 	}
 	for (const struct user_conf *u = c->users; u != NULL; u = u->hh.next)
 		invariant(config_user(c, u->name) == u);

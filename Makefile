@@ -52,8 +52,7 @@ SUPPORT_SRC := $(wildcard tests/support/*.c)
 FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
 REPLAY_SRC  := tests/fuzz/replay_main.c
 FAKE_SRC    := $(wildcard tests/fuzz/fake_*.c)
-BENCH_SRC   := $(wildcard bench/*.c)
-PGWEIR_BENCH_SRC := $(wildcard bench/src/*.c)
+BENCH_SRC   := $(wildcard bench/src/*.c)
 WORKLOADS   := $(wildcard bench/workloads/*.sql)
 DRIVER_SRC  := $(wildcard tests/drivers/*.c)
 
@@ -69,16 +68,14 @@ UNIT_BIN   := $(call bin,$(UNIT_SRC))
 PG_BIN     := $(call bin,$(PG_SRC))
 WIRE_BIN   := $(if $(WIRE_SRC),$(BUILD)/tests/wire/player)
 REPLAY_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/replay_%,$(FUZZ_SRC))
-BENCH_BIN  := $(call bin,$(BENCH_SRC))
 DRIVER_BIN := $(call bin,$(DRIVER_SRC))
 TEST_BIN   := $(UNIT_BIN) $(PG_BIN) $(WIRE_BIN) $(REPLAY_BIN)
-OBJS       := $(call obj,$(LIB_SRC) $(MAIN_SRC) $(UNIT_SRC) $(PG_SRC) $(WIRE_SRC) $(SUPPORT_SRC) $(FUZZ_SRC) $(REPLAY_SRC) $(FAKE_SRC) $(BENCH_SRC) $(PGWEIR_BENCH_SRC) $(DRIVER_SRC))
+OBJS       := $(call obj,$(LIB_SRC) $(MAIN_SRC) $(UNIT_SRC) $(PG_SRC) $(WIRE_SRC) $(SUPPORT_SRC) $(FUZZ_SRC) $(REPLAY_SRC) $(FAKE_SRC) $(BENCH_SRC) $(DRIVER_SRC))
 
-.PHONY: all lib tests bench
+.PHONY: all lib tests
 all: $(if $(MAIN_SRC),$(PGWEIR),$(LIB)) $(PGWEIR_BENCH)
 lib: $(LIB)
 tests: all $(TEST_BIN)
-bench: all $(BENCH_BIN)
 
 # --- configure -------------------------------------------------------------------------------------------------------
 configure: configure.ac
@@ -108,8 +105,8 @@ $(BUILD)/bench/%.o: bench/%.c config.mk
 # The archive is made anew when a source file went away too.
 $(BUILD)/objects.list: FORCE
 	@mkdir -p $(@D)
-	@echo '$(LIB_SRC) $(SUPPORT_SRC) $(PGWEIR_BENCH_SRC)' | cmp -s - $@ || \
-		echo '$(LIB_SRC) $(SUPPORT_SRC) $(PGWEIR_BENCH_SRC)' > $@
+	@echo '$(LIB_SRC) $(SUPPORT_SRC) $(BENCH_SRC)' | cmp -s - $@ || \
+		echo '$(LIB_SRC) $(SUPPORT_SRC) $(BENCH_SRC)' > $@
 
 $(LIB): $(call obj,$(LIB_SRC)) $(BUILD)/objects.list
 	$(call say,AR,$@)
@@ -122,7 +119,7 @@ $(SUPPORT): $(call obj,$(SUPPORT_SRC)) $(BUILD)/objects.list
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $(filter %.o,$^)
 
-$(LIBBENCH): $(call obj,$(filter-out bench/src/main.c,$(PGWEIR_BENCH_SRC))) $(BUILD)/objects.list
+$(LIBBENCH): $(call obj,$(filter-out bench/src/main.c,$(BENCH_SRC))) $(BUILD)/objects.list
 	$(call say,AR,$@)
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $(filter %.o,$^)
@@ -152,10 +149,6 @@ $(WIRE_BIN): $(call obj,$(WIRE_SRC)) $(SUPPORT) $(LIB)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(CHECK_LIBS) $(LIB_LIBS)
 
 $(REPLAY_BIN): $(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/%.o $(call obj,$(REPLAY_SRC) $(FAKE_SRC)) $(LIB)
-	$(call say,LD,$@)
-	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIB_LIBS)
-
-$(BENCH_BIN): %: %.o $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ $(LIB_LIBS)
 
@@ -245,7 +238,7 @@ fuzz-run: fuzz
 # --- demo, dependencies, style ---------------------------------------------------------------------------------------
 .PHONY: demo deps lint fmt tidy
 demo: deps
-	@$(MAKE) --no-print-directory -j$(JOBS) bench
+	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@PGWEIR='$(abspath $(PGWEIR))' BUILD='$(BUILD)' bench/demo.sh
 
 deps:

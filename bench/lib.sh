@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: ISC
 #
-# What the demo and the benchmark share: a temporary folder, a scratch
+# What the demo and some tests share: a temporary folder, a scratch
 # PostgreSQL cluster, poolers in front of it, pgbench, and the measuring of
 # a process. Sourced, never run.
 #

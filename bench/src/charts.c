@@ -31,6 +31,7 @@ static const struct {
 	{METRIC_P99_MS, CHART_LOGARITHMIC, METRIC_N},
 	{METRIC_AVG_MS, CHART_LOGARITHMIC, METRIC_P50_MS},
 	{METRIC_POOLER_US, CHART_LINEAR, METRIC_N},
+	{METRIC_POOLER_CALLS, CHART_LINEAR, METRIC_N},
 	{METRIC_RSS_PEAK_MIB, CHART_LINEAR, METRIC_N},
 	{METRIC_RSS_CLIENT_KIB, CHART_LINEAR, METRIC_TPS},
 	{METRIC_RSS_AFTER_MIB, CHART_LINEAR, METRIC_TPS},
@@ -116,9 +117,10 @@ static void
 draw_ends(struct plot *p)
 {
 	const struct grid_cell *first = &p->panel->cells[0], *last = &p->panel->cells[p->panel->n_cells - 1];
-	enum metric metric = grid_has(p->panel, METRIC_TPS)        ? METRIC_TPS
-	                     : grid_has(p->panel, METRIC_MB_PER_S) ? METRIC_MB_PER_S
-	                                                           : METRIC_RSS_PEAK_MIB;
+	enum metric metric = grid_has(p->panel, METRIC_TPS)            ? METRIC_TPS
+	                     : grid_has(p->panel, METRIC_MB_PER_S)     ? METRIC_MB_PER_S
+	                     : grid_has(p->panel, METRIC_POOLER_CALLS) ? METRIC_POOLER_CALLS
+	                                                               : METRIC_RSS_PEAK_MIB;
 
 	while (first < last && first->key->clients < 1)
 		first++;

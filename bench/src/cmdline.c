@@ -2,6 +2,7 @@
 #include "cmdline.h"
 
 #include "base/str.h"
+#include "nearest.h"
 
 #include <getopt.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@ enum {
 	OPT_SETUPS,
 	OPT_SPREAD,
 	OPT_CLIENTS,
+	OPT_IDLE,
 	OPT_THREADS,
 	OPT_SCALE,
 	OPT_DURATION,
@@ -38,6 +40,8 @@ enum {
 	OPT_PGBENCH,
 	OPT_MAX_DIRECT,
 	OPT_LOGS,
+	OPT_UNIX,
+	OPT_STRACE,
 	OPT_CROWD,
 };
 
@@ -48,6 +52,7 @@ static const struct option long_options[] = {
 	{"topologies", required_argument, NULL, OPT_SETUPS},
 	{"spread", no_argument, NULL, OPT_SPREAD},
 	{"clients", required_argument, NULL, OPT_CLIENTS},
+	{"idle", required_argument, NULL, OPT_IDLE},
 	{"threads", required_argument, NULL, OPT_THREADS},
 	{"scale", required_argument, NULL, OPT_SCALE},
 	{"duration", required_argument, NULL, OPT_DURATION},
@@ -70,6 +75,8 @@ static const struct option long_options[] = {
 	{"pgbench", required_argument, NULL, OPT_PGBENCH},
 	{"max-direct", required_argument, NULL, OPT_MAX_DIRECT},
 	{"logs", required_argument, NULL, OPT_LOGS},
+	{"unix", no_argument, NULL, OPT_UNIX},
+	{"strace", no_argument, NULL, OPT_STRACE},
 	{"crowd", no_argument, NULL, OPT_CROWD},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
@@ -94,6 +101,7 @@ cmdline_usage(FILE *out)
 	      "  --topologies LIST    single, replicas:N, sync; with a setting: 'single synchronous_commit=off'\n"
 	      "  --spread             poolers send workloads that only read to the standbys, too\n"
 	      "  --clients LIST       CLIENTS or CLIENTS/THREADS\n"
+	      "  --idle LIST          so many more clients that do nothing beside those\n"
 	      "  --threads N          of pgbench; default: as many as CPUs\n"
 	      "  --scale N            of pgbench's tables\n"
 	      "  --duration SECONDS   of each run, or\n"
@@ -102,6 +110,8 @@ cmdline_usage(FILE *out)
 	      "  --copy-mb N          MiB that a client copies\n"
 	      "  --runs N             of each cell; of these\n"
 	      "  --discard K          the first K do not count\n"
+	      "  --unix               Unix sockets instead of TCP over loopback\n"
+	      "  --strace             the poolers' system calls per transaction, and nothing else\n"
 	      "  --quick              the suite's short form, under three minutes\n"
 	      "The rest:\n"
 	      "  --out DIR            for the results; default: a new folder under the temporary one\n"
@@ -199,6 +209,8 @@ text_option(int option, struct options *o)
 		return &o->changes.setups;
 	case OPT_CLIENTS:
 		return &o->changes.clients;
+	case OPT_IDLE:
+		return &o->changes.idle;
 	case OPT_OUT:
 		return &o->out;
 	case OPT_RESUME:
@@ -237,6 +249,12 @@ take_option(int option, const char *name, const char *value, struct options *o, 
 		return true;
 	case OPT_SPREAD:
 		o->changes.hosts = HOSTS_ALL;
+		return true;
+	case OPT_UNIX:
+		o->changes.sockets = SOCKETS_UNIX;
+		return true;
+	case OPT_STRACE:
+		o->changes.trace = TRACE_SYSCALLS;
 		return true;
 	case OPT_RATE:
 		return set_rate(value, &o->changes.rate, why);
@@ -299,9 +317,31 @@ check_together(const struct options *o, struct why *why)
 {
 	if (o->changes.seconds > 0 && o->changes.transactions > 0)
 		return why_set(why, "--duration or --transactions, not both");
-	if (o->changes.server != NULL && (o->datadirs.n > 0 || o->settings.n > 0 || o->changes.setups != NULL))
-		return why_set(why, "--server is of a server that runs: no --datadir, --set or --topologies with it");
+	if (o->changes.server != NULL &&
+	    (o->datadirs.n > 0 || o->settings.n > 0 || o->changes.setups != NULL || o->changes.sockets != SOCKETS_TCP))
+		return why_set(why, "--server is of a server that runs: no --datadir, --set, --topologies or --unix "
+		                    "with it");
 	return true;
+}
+
+static const char *
+option_at(size_t i)
+{
+	return long_options[i].name;
+}
+
+static bool
+unknown_option(const char *word, struct why *why)
+{
+	char *name = text_fmt("%.*s", (int)strcspn(word, "="), word);
+	const char *near = strncmp(name, "--", 2) == 0 ? nearest_find(name + 2, option_at) : NULL;
+
+	if (near != NULL)
+		why_set(why, "unknown option %s: is --%s meant? (--help)", name, near);
+	else
+		why_set(why, "unknown option %s (--help)", name);
+	free(name);
+	return false;
 }
 
 /* getopt_long() may change the order of the words, which are its own here. */
@@ -314,7 +354,7 @@ parse_words(int argc, char **words, struct options *out, struct why *why)
 	opterr = 0;
 	while ((option = getopt_long(argc, words, ":hV", long_options, &index)) != -1) {
 		if (option == '?')
-			return why_set(why, "unknown option %s (--help)", words[optind - 1]);
+			return unknown_option(words[optind - 1], why);
 		if (option == ':')
 			return why_set(why, "%s wants a value (--help)", words[optind - 1]);
 		if (!take_option(option, long_options[index].name, optarg, out, why))

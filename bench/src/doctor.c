@@ -75,6 +75,7 @@ show_programs(struct stage *s)
 		say(systems[i],
 		    it->missing != NULL ? text_dup(it->missing) : text_fmt("%s (%s)", it->version, it->program));
 	}
+	show_program("strace", s->strace, "strace (only for --strace)");
 	show_program("gnuplot", gnuplot, "gnuplot-nox (only for the pictures)");
 	free(gnuplot);
 	printf("\n");

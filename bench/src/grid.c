@@ -140,15 +140,29 @@ series_label(const struct grid_panel *panel, const struct result *r)
 	                topologies ? r->topology : "", variants ? ", " : "", variants ? r->variant : "");
 }
 
+static bool
+all_alike(const struct grid_panel *panel)
+{
+	for (size_t i = 0; i < panel->n_series; i++) {
+		if (!same_circumstances(panel->series[i].key, panel->key))
+			return false;
+	}
+	return true;
+}
+
 static char *
 panel_title(const struct grid_panel *panel)
 {
 	const struct result *r = panel->key;
+	bool same = all_alike(panel); /* then no label tells them */
+	const char *topology = same && strcmp(r->topology, "single") != 0 ? r->topology : "";
+	const char *variant = same ? r->variant : "";
 	char scale[32] = "";
 
 	if (r->scale > 0)
 		snprintf(scale, sizeof(scale), ", scale %lld", (long long)r->scale);
-	return text_fmt("%s: %s%s%s%s", r->suite, r->workload, r->mode[0] == '\0' ? "" : ", ", r->mode, scale);
+	return text_fmt("%s: %s%s%s%s%s%s%s%s", r->suite, r->workload, r->mode[0] == '\0' ? "" : ", ", r->mode, scale,
+	                topology[0] == '\0' ? "" : ", ", topology, variant[0] == '\0' ? "" : ", ", variant);
 }
 
 static void

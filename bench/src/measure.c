@@ -6,6 +6,7 @@
 #include "measure_parts.h"
 #include "pgbench.h"
 #include "stats.h"
+#include "trace.h"
 
 #include <glob.h>
 #include <math.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #define PROBE_CLIENTS 10
+#define TRACE_SECONDS 4   /* that a run is longer for strace to come and go */
 #define GRACE_SECONDS 120 /* that pgbench may take longer than it was told to */
 
 /* ---- watching, for all kinds of runs ---- */
@@ -53,6 +55,8 @@ watch_tick(void *arg)
 		if (!system_is_alive(w->how->system, &w->why) || !server_is_alive(w->how->server, &w->why))
 			return false;
 	}
+	if (w->trace != NULL && !trace_tick(w->trace, &w->why))
+		return false;
 	if (now > w->limit)
 		return why_set(&w->why, "still running after %.0f s", now - w->begin);
 	return true;
@@ -188,11 +192,11 @@ time_to_connect(const struct pgbench_how *how, const struct pgbench_files *files
 }
 
 static void
-store_latency(const struct measure_how *how, const char *prefix, struct result *out)
+store_latency(const char *prefix, struct result *out)
 {
 	struct stats_latency latency;
 
-	if (!stats_read_log(prefix, 0, &latency, stderr))
+	if (!stats_read_log(prefix, 0, UINT64_MAX, &latency, stderr))
 		return;
 	out->latency_avg_ms = latency.avg_ms;
 	out->latency_sd_ms = latency.sd_ms;
@@ -201,8 +205,6 @@ store_latency(const struct measure_how *how, const char *prefix, struct result *
 	out->latency_p99_ms = latency.p99_ms;
 	out->latency_p999_ms = latency.p999_ms;
 	out->latency_max_ms = latency.max_ms;
-	if (how->logs == LOGS_DROPPED)
-		remove_logs(prefix);
 }
 
 static void
@@ -221,7 +223,7 @@ store_report(const struct pgbench_report *report, double seconds, struct result 
 
 static bool
 timed_run(const struct measure_how *how, struct pgbench_how *pgbench, const struct pgbench_files *files,
-          double connecting_s, struct result *out, struct why *why)
+          double connecting_s, struct trace *trace, struct result *out, struct why *why)
 {
 	struct pgbench_report report;
 	struct watch watch;
@@ -235,6 +237,7 @@ timed_run(const struct measure_how *how, struct pgbench_how *pgbench, const stru
 		limit += 1800 + pgbench->transactions; /* nobody knows how long they take */
 	}
 	watch_begin(&watch, how, limit);
+	watch.trace = trace;
 	ok = run_pgbench(pgbench, files, &watch, &report, why);
 	from = watch.begin + 0.1;
 	to = watch.end - 0.05;
@@ -250,10 +253,32 @@ timed_run(const struct measure_how *how, struct pgbench_how *pgbench, const stru
 	return ok;
 }
 
+/* A run that strace slowed: only what it counted is kept of it. */
+static bool
+traced_run(const struct measure_how *how, struct pgbench_how *pgbench, const struct pgbench_files *files,
+           double connecting_s, struct result *out, struct why *why)
+{
+	struct result ignored = *out;
+	struct trace trace;
+	bool ok;
+
+	trace_init(&trace, how->strace, how->raw, pgbench->log_prefix, how->system->pids, how->system->n_pids);
+	if (pgbench->seconds > 0)
+		pgbench->seconds += TRACE_SECONDS;
+	ok = timed_run(how, pgbench, files, connecting_s, &trace, &ignored, why) && trace_store(&trace, out, why);
+	out->transactions = ignored.transactions;
+	out->failures = ignored.failures;
+	out->duration_s = ignored.duration_s;
+	trace_fini(&trace);
+	return ok;
+}
+
 static bool
 measure_pgbench(const struct measure_how *how, const char *conninfo, struct result *out, struct why *why)
 {
 	const struct cell *cell = how->cell;
+	bool traced = cell->trace == TRACE_SYSCALLS;
+	struct why ignored;
 	struct pgbench_files files = {text_fmt("%s.out", how->raw), text_fmt("%s.errors", how->raw)};
 	char *prefix = text_fmt("%s.log", how->raw);
 	struct pgbench_how pgbench = {.program = how->pgbench,
@@ -265,17 +290,23 @@ measure_pgbench(const struct measure_how *how, const char *conninfo, struct resu
 	                              .seconds = cell->seconds,
 	                              .transactions = cell->transactions,
 	                              .rate = cell->rate,
-	                              .log_prefix = how->logs == LOGS_NONE ? NULL : prefix};
+	                              .log_prefix = how->logs == LOGS_NONE && !traced ? NULL : prefix};
+	struct beside beside = {0};
 	double connecting = 0;
 	bool ok = pgbench.seconds == 0 || cell->workload->client == CLIENT_RECONNECTS ||
 	          time_to_connect(&pgbench, &files, &connecting, why);
 
 	remove_logs(prefix);
-	ok = ok && timed_run(how, &pgbench, &files, connecting, out, why);
+	ok = ok && (cell->idle == 0 || beside_start(&beside, how, conninfo, cell->idle, why));
+	ok = ok && (traced ? traced_run(how, &pgbench, &files, connecting, out, why)
+	                   : timed_run(how, &pgbench, &files, connecting, NULL, out, why));
+	ok = beside_stop(&beside, ok ? why : &ignored) && ok;
 	if (ok && out->transactions == 0)
 		ok = why_set(why, "no transaction was completed: connecting took %.0f ms", out->connect_ms);
-	if (ok && pgbench.log_prefix != NULL)
-		store_latency(how, prefix, out);
+	if (ok && pgbench.log_prefix != NULL && !traced)
+		store_latency(prefix, out);
+	if (how->logs != LOGS_KEPT)
+		remove_logs(prefix);
 	free(prefix);
 	free(files.out);
 	free(files.errors);

@@ -15,8 +15,9 @@ enum measure_logs { LOGS_KEPT, LOGS_DROPPED, LOGS_NONE }; /* pgbench's log of ea
 struct measure_how {
 	const char *pgbench;
 	const char *workloads;
-	const char *self; /* this program, for its own clients */
-	const char *raw;  /* path that the names of the run's files begin with */
+	const char *strace; /* of a cell that is traced */
+	const char *self;   /* this program, for its own clients */
+	const char *raw;    /* path that the names of the run's files begin with */
 	enum measure_logs logs;
 	const struct cell *cell;
 	struct system *system;

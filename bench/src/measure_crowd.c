@@ -145,6 +145,45 @@ measure_idle(const struct measure_how *how, const char *conninfo, struct result 
 	return ok;
 }
 
+bool
+beside_start(struct beside *b, const struct measure_how *how, const char *conninfo, int n, struct why *why)
+{
+	struct watch watch;
+	double connecting = 0;
+	bool ok;
+
+	*b = (struct beside){.crowd = text_alloc(sizeof(*b->crowd))};
+	watch_begin(&watch, how, 300 + n * 0.05);
+	ok = crowd_start(b->crowd, how, "idle", conninfo, n, 0, why) && wait_ready(b->crowd, &watch, &connecting, why);
+	samples_fini(&watch.samples);
+	return ok;
+}
+
+bool
+beside_stop(struct beside *b, struct why *why)
+{
+	struct crowd *crowd = b->crowd;
+	double lost = 0;
+	bool ok = true;
+	int rc = 0;
+
+	if (crowd == NULL)
+		return true;
+	if (crowd->pid > 0) {
+		child_signal(crowd->pid, SIGTERM);
+		rc = child_wait(crowd->pid, NULL, NULL);
+		crowd->pid = 0;
+	}
+	if (rc > 0)
+		ok = crowd_said(crowd, "lost ", &lost, NULL) && lost > 0
+		             ? why_set(why, "%.0f of the idle clients were closed by the other side", lost)
+		             : crowd_complains(crowd, "idle clients", why);
+	crowd_fini(crowd);
+	free(crowd);
+	b->crowd = NULL;
+	return ok;
+}
+
 /* ---- storm ---- */
 
 bool

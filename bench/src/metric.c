@@ -27,6 +27,10 @@ GETTER(p90_ms, r->latency_p90_ms)
 GETTER(p99_ms, r->latency_p99_ms)
 GETTER(p999_ms, r->latency_p999_ms)
 GETTER(max_ms, r->latency_max_ms)
+GETTER(pooler_calls, r->pooler_calls)
+GETTER(pooler_sends, r->pooler_sends)
+GETTER(pooler_receives, r->pooler_receives)
+GETTER(pooler_waits, r->pooler_waits)
 GETTER(rss_before_mib, count(r->pooler_rss_before_kb, MIB_IN_KIB))
 GETTER(rss_peak_mib, count(r->pooler_rss_peak_kb, MIB_IN_KIB))
 GETTER(rss_after_mib, count(r->pooler_rss_after_kb, MIB_IN_KIB))
@@ -69,6 +73,14 @@ const struct metric_info metric_infos[METRIC_N] = {
                                result_pgbench_us},
 	[METRIC_POOLER_SWITCHES] = {"switches", "context switches of the pooler per transaction", BETTER_LESS,
                                     pooler_switches},
+	[METRIC_POOLER_CALLS] = {"system calls", "system calls of the pooler per transaction", BETTER_LESS,
+                                 pooler_calls},
+	[METRIC_POOLER_SENDS] = {"sends", "sends and writes of the pooler per transaction", BETTER_NEITHER,
+                                 pooler_sends},
+	[METRIC_POOLER_RECEIVES] = {"receives", "receives and reads of the pooler per transaction", BETTER_NEITHER,
+                                    pooler_receives},
+	[METRIC_POOLER_WAITS] = {"waits", "waits of the pooler for events per transaction", BETTER_NEITHER,
+                                 pooler_waits},
 	[METRIC_RSS_BEFORE_MIB] = {"MiB before", "memory of the pooler without clients, MiB", BETTER_LESS,
                                    rss_before_mib},
 	[METRIC_RSS_PEAK_MIB] = {"MiB", "memory of the pooler, MiB", BETTER_LESS, rss_peak_mib},

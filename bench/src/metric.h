@@ -20,6 +20,10 @@ enum metric {
 	METRIC_SERVER_US,
 	METRIC_PGBENCH_US,
 	METRIC_POOLER_SWITCHES, /* a transaction */
+	METRIC_POOLER_CALLS,    /* a transaction; and of these: */
+	METRIC_POOLER_SENDS,
+	METRIC_POOLER_RECEIVES,
+	METRIC_POOLER_WAITS,
 	METRIC_RSS_BEFORE_MIB,
 	METRIC_RSS_PEAK_MIB,
 	METRIC_RSS_CLIENT_KIB, /* peak less before, divided by the clients */

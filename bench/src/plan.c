@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_CLIENTS 100000
+
 /* Lists of one line, with the changes, taken apart. */
 struct lists {
-	struct text_list workloads, modes, setups, clients;
+	struct text_list workloads, modes, setups, clients, idle;
 };
 
 static const char *
@@ -27,6 +29,7 @@ lists_fini(struct lists *l)
 	text_list_fini(&l->modes);
 	text_list_fini(&l->setups);
 	text_list_fini(&l->clients);
+	text_list_fini(&l->idle);
 }
 
 static size_t
@@ -72,7 +75,8 @@ parse_clients(const char *text, int default_threads, struct cell *cell, struct w
 
 	if (slash != NULL)
 		*slash = '\0';
-	ok = str_parse_int(copy, 1, 100000, &clients) && (slash == NULL || str_parse_int(slash + 1, 1, 1000, &threads));
+	ok = str_parse_int(copy, 1, MAX_CLIENTS, &clients) &&
+	     (slash == NULL || str_parse_int(slash + 1, 1, 1000, &threads));
 	free(copy);
 	if (!ok)
 		return why_set(why, "%s: clients are written as CLIENTS or CLIENTS/THREADS", text);
@@ -97,6 +101,24 @@ add_cell(struct plan *plan, const struct cell *cell)
 	plan->cells[plan->n_cells++] = *cell;
 }
 
+/* Only pgbench's clients have others beside them. */
+static bool
+add_for_idle(struct plan *plan, struct cell *cell, const struct lists *l, size_t n_systems, struct why *why)
+{
+	size_t n = cell->workload->kind == WORKLOAD_PGBENCH ? l->idle.n : 1;
+
+	for (size_t i = 0; i < n; i++) {
+		int64_t idle = 0;
+
+		if (l->idle.n > 0 && !str_parse_int(l->idle.items[i], 0, MAX_CLIENTS, &idle))
+			return why_set(why, "%s: --idle wants numbers of clients", l->idle.items[i]);
+		cell->idle = cell->workload->kind == WORKLOAD_PGBENCH ? (int)idle : 0;
+		for (cell->system = 0; cell->system < n_systems; cell->system++)
+			add_cell(plan, cell);
+	}
+	return true;
+}
+
 /* The setups of a line, times the data directories. */
 static bool
 add_for_setups(struct plan *plan, struct cell *cell, const struct lists *l, const struct plan_changes *changes,
@@ -114,8 +136,8 @@ add_for_setups(struct plan *plan, struct cell *cell, const struct lists *l, cons
 			if (!parse_setup(l->setups.items[i], datadir, &setup, why))
 				return false;
 			cell->setup = find_or_add_setup(plan, &setup);
-			for (cell->system = 0; cell->system < n_systems; cell->system++)
-				add_cell(plan, cell);
+			if (!add_for_idle(plan, cell, l, n_systems, why))
+				return false;
 		}
 	return true;
 }
@@ -174,6 +196,8 @@ set_numbers(struct cell *cell, const struct suite_line *line, const struct plan_
 	cell->copy_mb = changes->copy_mb > 0 ? changes->copy_mb : line->copy_mb > 0 ? line->copy_mb : 1024;
 	cell->data = line->data;
 	cell->hosts = changes->hosts == HOSTS_ALL ? HOSTS_ALL : line->hosts;
+	cell->sockets = changes->sockets;
+	cell->trace = changes->trace;
 }
 
 static bool
@@ -194,6 +218,7 @@ add_line(struct plan *plan, const struct suite *suite, const struct suite_line *
 	text_list_split(&l.setups, changes->server != NULL ? "server" : choose(changes->setups, line->setups, "single"),
 	                ',');
 	text_list_split(&l.clients, choose(changes->clients, line->clients, ""), ',');
+	text_list_split(&l.idle, choose(changes->idle, line->idle, "0"), ',');
 	for (cell.run = 1; ok && cell.run <= runs; cell.run++) {
 		cell.discarded = cell.run <= discard;
 		for (size_t i = 0; ok && i < l.workloads.n; i++) {
@@ -245,6 +270,12 @@ describe_variant(const struct setup *setup, const struct cell *cell, char *out, 
 		text_list_add(&parts, setup->datadir);
 	if (cell->workload->kind == WORKLOAD_COPY_IN || cell->workload->kind == WORKLOAD_COPY_OUT)
 		text_list_addf(&parts, "%d MiB", cell->copy_mb);
+	if (cell->idle > 0)
+		text_list_addf(&parts, "beside %d idle", cell->idle);
+	if (cell->sockets == SOCKETS_UNIX)
+		text_list_add(&parts, "Unix sockets");
+	if (cell->trace == TRACE_SYSCALLS)
+		text_list_add(&parts, "strace");
 	out[0] = '\0';
 	for (size_t i = 0; i < parts.n && len < cap; i++)
 		len += (size_t)snprintf(out + len, cap - len, "%s%s", i > 0 ? " " : "", parts.items[i]);
@@ -281,13 +312,19 @@ plan_is_done(const struct result_set *done, const struct result *described)
 	return false;
 }
 
+/* ---- how long it takes, on two CPUs that have nothing else to do ---- */
+
+#define SETUP_SECONDS 4 /* initdb and the first start */
+#define STANDBY_SECONDS 3
+#define LOAD_SECONDS 0.4 /* of pgbench's scale 1 */
+
 double
 plan_seconds(const struct cell *cell)
 {
-	double start = 1.5;
+	double start = 1.5 + cell->idle * 0.001;
 
 	if (cell->data == DATA_AFRESH)
-		start += cell->scale * 0.4;
+		start += cell->scale * LOAD_SECONDS;
 	switch (cell->workload->kind) {
 	case WORKLOAD_IDLE:
 		return start + 5 + cell->clients * (cell->workload->tls ? 0.003 : 0.0007);
@@ -302,10 +339,6 @@ plan_seconds(const struct cell *cell)
 	start += cell->clients * 0.002;
 	return cell->seconds > 0 ? start + cell->seconds : start + (double)cell->clients * cell->transactions / 1000;
 }
-
-#define SETUP_SECONDS 4 /* initdb and the first start */
-#define STANDBY_SECONDS 3
-#define LOAD_SECONDS 0.4 /* of pgbench's scale 1 */
 
 /* Each setup has its server, which is loaded anew for each kind of tables and whenever the scale changes. */
 static double

@@ -12,15 +12,20 @@
 #include "text.h"
 #include "workload.h"
 
+enum plan_sockets { SOCKETS_TCP, SOCKETS_UNIX };   /* of clients and servers */
+enum plan_trace { TRACE_NOTHING, TRACE_SYSCALLS }; /* of poolers; slows them, so nothing else is measured then */
+
 /* What a suite's lines are overridden with. NULL and 0: not. */
 struct plan_changes {
-	const char *workloads, *modes, *setups, *clients;
+	const char *workloads, *modes, *setups, *clients, *idle;
 	int scale, seconds, transactions, copy_mb;
 	int threads;
 	int runs;
 	int discard; /* -1: not */
 	double rate;
 	enum suite_hosts hosts;
+	enum plan_sockets sockets;
+	enum plan_trace trace;
 	const struct text_list *datadirs; /* each one a setup of its own */
 	const char *server;               /* the topology is "server", of a conninfo that was given */
 };
@@ -39,9 +44,12 @@ struct cell {
 	size_t system; /* index into the systems */
 	size_t setup;  /* index into the setups of the plan */
 	int scale, clients, threads, seconds, transactions, copy_mb;
+	int idle; /* clients beside those, which do nothing */
 	double rate;
 	enum suite_data data;
 	enum suite_hosts hosts;
+	enum plan_sockets sockets;
+	enum plan_trace trace;
 	int run; /* from 1 */
 	bool discarded;
 };

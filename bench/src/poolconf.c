@@ -44,7 +44,7 @@ write_ini(const struct poolconf *c, int process)
 	           "listen_addr = 127.0.0.1\n"
 	           "listen_port = %d\n"
 	           "listen_backlog = 4096\n"
-	           "unix_socket_dir =\n"
+	           "unix_socket_dir =%s%s\n"
 	           "auth_type = trust\n"
 	           "auth_file = %s/users.txt\n"
 	           "pool_mode = transaction\n"
@@ -53,7 +53,8 @@ write_ini(const struct poolconf *c, int process)
 	           "log_connections = 0\n"
 	           "log_disconnections = 0\n"
 	           "log_stats = 0\n",
-	           c->port, c->folder, share_of_pool(spec, process), c->max_clients);
+	           c->port, c->socket != NULL ? " " : "", c->socket != NULL ? c->socket : "", c->folder,
+	           share_of_pool(spec, process), c->max_clients);
 	if (c->cert != NULL)
 		buf_printf(&b, "client_tls_sslmode = allow\nclient_tls_cert_file = %s\nclient_tls_key_file = %s\n",
 		           c->cert, c->key);
@@ -113,10 +114,27 @@ write_odyssey(const struct poolconf *c)
 	return take_text(&b);
 }
 
+static void
+haproxy_addresses(struct buf *b, const struct poolconf *c)
+{
+	struct text_list hosts = {0};
+
+	if (c->socket != NULL)
+		buf_printf(b, "\tbind unix@%s/.s.PGSQL.%d mode 777 backlog 4096\n", c->socket, c->port);
+	else
+		buf_printf(b, "\tbind 127.0.0.1:%d backlog 4096\n", c->port);
+	text_list_split(&hosts, c->server_hosts, ',');
+	for (size_t i = 0; i < hosts.n; i++)
+		if (hosts.items[i][0] == '/')
+			buf_printf(b, "\tserver server%zu unix@%s/.s.PGSQL.%d\n", i, hosts.items[i], c->server_port);
+		else
+			buf_printf(b, "\tserver server%zu %s:%d\n", i, hosts.items[i], c->server_port);
+	text_list_fini(&hosts);
+}
+
 static char *
 write_haproxy(const struct poolconf *c)
 {
-	struct text_list hosts = {0};
 	struct buf b;
 
 	buf_init(&b);
@@ -130,13 +148,9 @@ write_haproxy(const struct poolconf *c)
 	           "\ttimeout client 1h\n"
 	           "\ttimeout server 1h\n"
 	           "listen postgresql\n"
-	           "\tbind 127.0.0.1:%d backlog 4096\n"
 	           "\tbalance leastconn\n",
-	           c->spec->threads, c->max_clients, c->port);
-	text_list_split(&hosts, c->server_hosts, ',');
-	for (size_t i = 0; i < hosts.n; i++)
-		buf_printf(&b, "\tserver server%zu %s:%d\n", i, hosts.items[i], c->server_port);
-	text_list_fini(&hosts);
+	           c->spec->threads, c->max_clients);
+	haproxy_addresses(&b, c);
 	return take_text(&b);
 }
 

@@ -10,8 +10,9 @@ struct poolconf {
 	const struct system_spec *spec;
 	const char *folder; /* where it may write and looks for certificates */
 	int port;           /* to listen on, on 127.0.0.1 */
+	const char *socket; /* folder of a Unix socket for clients, with that port in its name; NULL: none */
 	int max_clients;
-	const char *server_hosts; /* with commas: several servers, at the same port */
+	const char *server_hosts; /* with commas: several servers, at the same port; or folders of Unix sockets */
 	int server_port;
 	const char *database;
 	const char *user;

@@ -31,7 +31,7 @@ print_cell(const struct progress *p, const struct result *r)
 
 	printf("[%zu/%zu, %d:%02d left] %s%s%s, %s%s%s, %lld clients, %s%s: ", p->n_done + 1, p->n, left / 60,
 	       left % 60, r->workload, r->mode[0] != '\0' ? " " : "", r->mode, r->topology,
-	       r->variant[0] != '\0' ? " " : "", r->variant, (long long)r->clients, r->system,
+	       r->variant[0] != '\0' ? ", " : "", r->variant, (long long)r->clients, r->system,
 	       r->discarded ? " (does not count)" : "");
 }
 
@@ -61,6 +61,8 @@ print_figures(const struct result *r)
 		printf("%.0f tps", r->tps);
 	else if (!isnan(r->tps_connecting))
 		printf("%.0f logins a second", r->tps_connecting);
+	else if (!isnan(r->pooler_calls))
+		printf("%.2f system calls per transaction", r->pooler_calls);
 	else if (r->pooler_rss_before_kb >= 0)
 		printf("%.1f KiB a client, %lld KiB after",
 		       (double)(r->pooler_rss_peak_kb - r->pooler_rss_before_kb) / (double)r->clients,

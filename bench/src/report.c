@@ -13,7 +13,9 @@ report_main_metric(const struct grid_panel *panel)
 {
 	if (grid_has(panel, METRIC_MB_PER_S))
 		return METRIC_MB_PER_S;
-	return grid_has(panel, METRIC_TPS) ? METRIC_TPS : METRIC_RSS_PEAK_MIB;
+	if (grid_has(panel, METRIC_TPS))
+		return METRIC_TPS;
+	return grid_has(panel, METRIC_POOLER_CALLS) ? METRIC_POOLER_CALLS : METRIC_RSS_PEAK_MIB;
 }
 
 const char *

@@ -10,8 +10,9 @@
 
 /* Columns that are left out where no cell has a figure; the main one comes before them. */
 static const enum metric columns[] = {
-	METRIC_TPS,       METRIC_MB_PER_S,     METRIC_P50_MS,         METRIC_P99_MS,        METRIC_CONNECT_MS,
-	METRIC_POOLER_US, METRIC_RSS_PEAK_MIB, METRIC_RSS_CLIENT_KIB, METRIC_RSS_AFTER_MIB, METRIC_SKIPPED,
+	METRIC_TPS,          METRIC_MB_PER_S,       METRIC_P50_MS,        METRIC_P99_MS,          METRIC_CONNECT_MS,
+	METRIC_POOLER_US,    METRIC_POOLER_CALLS,   METRIC_POOLER_SENDS,  METRIC_POOLER_RECEIVES, METRIC_POOLER_WAITS,
+	METRIC_RSS_PEAK_MIB, METRIC_RSS_CLIENT_KIB, METRIC_RSS_AFTER_MIB, METRIC_SKIPPED,
 };
 enum { N_COLUMNS = sizeof(columns) / sizeof(columns[0]) };
 

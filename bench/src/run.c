@@ -145,19 +145,38 @@ make_plan(struct run *r, struct why *why)
 
 /* ---- one run ---- */
 
+/* Why the system cannot be measured that way; NULL: it can. */
+static const char *
+unsuited(const struct system_spec *spec, const struct cell *cell)
+{
+	if (cell->sockets == SOCKETS_UNIX && cell->workload->tls)
+		return "there is no TLS over Unix sockets";
+	if (cell->sockets == SOCKETS_UNIX && spec->kind == SYSTEM_PGBOUNCER && spec->n_processes > 1)
+		return "several processes cannot share a Unix socket";
+	if (cell->sockets == SOCKETS_UNIX && spec->kind == SYSTEM_ODYSSEY)
+		return "not measured over Unix sockets";
+	if (cell->trace == TRACE_SYSCALLS && spec->n_processes == 0)
+		return "there is no process of a pooler to trace";
+	if (cell->trace == TRACE_SYSCALLS && cell->workload->kind != WORKLOAD_PGBENCH)
+		return "only pgbench's workloads are traced";
+	return NULL;
+}
+
 /* Why the cell is left out; false: it is not. */
 static bool
 is_left_out(const struct run *r, const struct cell *cell, struct result *result)
 {
 	const struct stage_system *system = &r->stage.systems[cell->system];
-	long files = (system->spec.kind == SYSTEM_HAPROXY ? 2l : 1l) * cell->clients + FILES_SPARE;
+	int clients = cell->clients + cell->idle;
+	long files = (system->spec.kind == SYSTEM_HAPROXY ? 2l : 1l) * clients + FILES_SPARE;
+	const char *why = unsuited(&system->spec, cell);
 
 	if (system->missing != NULL)
 		str_copy(result->status, sizeof(result->status), system->missing);
-	else if (system->spec.pool == 0 && system->spec.kind != SYSTEM_OTHER &&
-	         cell->clients > r->stage.options->max_direct)
-		result_set_status(result, "skipped", "a server process for each of %d clients (--max-direct)",
-		                  cell->clients);
+	else if (system->spec.pool == 0 && system->spec.kind != SYSTEM_OTHER && clients > r->stage.options->max_direct)
+		result_set_status(result, "skipped", "a server process for each of %d clients (--max-direct)", clients);
+	else if (why != NULL)
+		result_set_status(result, "skipped", "%s", why);
 	else if (files > r->stage.file_limit)
 		result_set_status(result, "skipped", "%ld file descriptors wanted, the limit is %ld (ulimit -n)", files,
 		                  r->stage.file_limit);
@@ -217,10 +236,12 @@ measure_cell(struct run *r, const struct cell *cell, struct server *server, stru
 	struct system_how how = {.scratch = r->stage.scratch,
 	                         .out = r->stage.out,
 	                         .cert = tls ? r->stage.cert : NULL,
-	                         .key = tls ? r->stage.key : NULL};
+	                         .key = tls ? r->stage.key : NULL,
+	                         .unix_sockets = cell->sockets == SOCKETS_UNIX};
 	struct system system;
 	struct measure_how measure = {.pgbench = r->stage.pgbench,
 	                              .workloads = r->stage.workloads,
+	                              .strace = r->stage.strace,
 	                              .self = r->stage.self,
 	                              .logs = r->stage.options->logs,
 	                              .cell = cell,
@@ -231,7 +252,7 @@ measure_cell(struct run *r, const struct cell *cell, struct server *server, stru
 
 	/* A fresh process for each run, so that all begin with the same memory. */
 	how.hosts = cell->hosts == HOSTS_ALL && !cell->workload->writes ? server->hosts : server->host;
-	if (!system_start(&system, &it->spec, it->program, &how, server, cell->clients + 50, why))
+	if (!system_start(&system, &it->spec, it->program, &how, server, cell->clients + cell->idle + 50, why))
 		return false;
 	if (!it->noted)
 		it->noted = environment_note_config(r->stage.out, &it->spec);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define START_SECONDS 60
+#define SOCKET_FOLDER_MAX 90 /* the address has room for 107 bytes, and the name of the socket follows */
 
 bool
 topology_parse(const char *text, struct topology *out, struct why *why)
@@ -212,6 +213,13 @@ wait_until_up(struct server *s, int node, const char *host, struct why *why)
 	                                       : describe_death(s, node, why);
 }
 
+/* Where clients find a node. The data directory is as good a folder for its socket as any. Allocated. */
+static char *
+node_host(const struct server *s, const struct server_how *how, int node)
+{
+	return how->unix_sockets ? text_fmt("%s/node%d", s->folder, node) : text_fmt("127.0.0.%d", node + 1);
+}
+
 static bool
 start_node(struct server *s, const struct server_how *how, int node, struct why *why)
 {
@@ -224,6 +232,8 @@ start_node(struct server *s, const struct server_how *how, int node, struct why 
 	text_list_addf(&argv, "%s/node%d", s->folder, node);
 	text_list_addf(&argv, "--listen_addresses=%s", host);
 	text_list_addf(&argv, "--port=%d", s->port);
+	if (how->unix_sockets)
+		text_list_addf(&argv, "--unix_socket_directories=%s/node%d", s->folder, node);
 	s->pids[node] = child_start(&(struct child_how){.log = how->log, .unprivileged = true, .stop_signal = SIGINT},
 	                            argv.items, why);
 	text_list_fini(&argv);
@@ -257,10 +267,13 @@ start_standbys(struct server *s, const struct server_how *how, struct why *why)
 {
 	for (int node = 1; node <= how->topology.n_standbys; node++) {
 		size_t len = strlen(s->hosts);
+		char *host;
 
 		if (!make_standby(s, how, node, why) || !start_node(s, how, node, why))
 			return false;
-		snprintf(s->hosts + len, sizeof(s->hosts) - len, ",127.0.0.%d", node + 1);
+		host = node_host(s, how, node);
+		snprintf(s->hosts + len, sizeof(s->hosts) - len, ",%s", host);
+		free(host);
 		s->n_nodes++;
 	}
 	if (how->topology.replication != REPLICATION_SYNC)
@@ -273,11 +286,17 @@ start_standbys(struct server *s, const struct server_how *how, struct why *why)
 static bool
 start_all(struct server *s, const struct server_how *how, struct why *why)
 {
+	char *host = node_host(s, how, 0);
+	bool fits = strlen(host) <= SOCKET_FOLDER_MAX;
+
+	str_copy(s->host, sizeof(s->host), host);
+	str_copy(s->hosts, sizeof(s->hosts), host);
+	free(host);
+	if (!fits)
+		return why_set(why, "%s: the path is too long for a Unix socket", s->folder);
 	s->port = ports_find(how->topology.n_standbys + 1);
 	if (s->port == 0)
 		return why_set(why, "no free port");
-	str_copy(s->host, sizeof(s->host), "127.0.0.1");
-	str_copy(s->hosts, sizeof(s->hosts), "127.0.0.1");
 	str_copy(s->database, sizeof(s->database), "bench");
 	str_copy(s->user, sizeof(s->user), "bench");
 	snprintf(s->admin, sizeof(s->admin), "host=127.0.0.1 port=%d user=postgres", s->port);

@@ -30,12 +30,13 @@ struct server_how {
 	int max_connections;
 	const struct text_list *settings; /* "name = value", go before ours */
 	const char *cert, *key;           /* NULL: no TLS */
+	bool unix_sockets;                /* for clients; on loopback it listens all the same */
 };
 
 struct server {
 	char folder[256]; /* "" : not ours */
-	char host[128];   /* the primary */
-	char hosts[128];  /* all nodes, with commas */
+	char host[128];   /* the primary; over Unix sockets, the folder */
+	char hosts[1024]; /* all nodes, with commas */
 	int port;
 	char database[64], user[64], password[64];
 	char admin[256]; /* conninfo of a superuser, or whom we were given, without the database */

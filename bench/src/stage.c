@@ -63,6 +63,15 @@ find_pgbench(struct stage *s, struct why *why)
 	                                    given != NULL ? given : "pgbench");
 }
 
+static bool
+find_strace(struct stage *s, struct why *why)
+{
+	s->strace = files_find_program("strace");
+	return s->strace != NULL || s->options->changes.trace == TRACE_NOTHING
+	               ? true
+	               : why_set(why, "--strace: strace is not installed (Debian, Ubuntu: apt install strace)");
+}
+
 bool
 stage_init(struct stage *s, const struct options *options, struct why *why)
 {
@@ -87,7 +96,7 @@ stage_init(struct stage *s, const struct options *options, struct why *why)
 	if (s->bindir == NULL && options->changes.server == NULL)
 		return why_set(why,
 		               "no PostgreSQL server found (Debian, Ubuntu: apt install postgresql; or set PG_BINDIR)");
-	return find_pgbench(s, why) && make_scratch(s, why);
+	return find_pgbench(s, why) && find_strace(s, why) && make_scratch(s, why);
 }
 
 static void
@@ -113,6 +122,7 @@ stage_fini(struct stage *s)
 	free(s->out);
 	free(s->bindir);
 	free(s->pgbench);
+	free(s->strace);
 	free(s->workloads);
 	free(s->self);
 	free(s->cert);
@@ -212,7 +222,8 @@ connections_of(const struct stage *s, const struct cell *cell)
 
 	if (spec->pool > 0)
 		return spec->pool;
-	return cell->clients < s->options->max_direct ? cell->clients : s->options->max_direct;
+	return cell->clients + cell->idle < s->options->max_direct ? cell->clients + cell->idle
+	                                                           : s->options->max_direct;
 }
 
 bool
@@ -266,7 +277,8 @@ start_scratch(struct stage *s, const struct setup *setup, size_t number, struct 
 	                         .max_connections = s->servers[number].max_connections,
 	                         .settings = &settings,
 	                         .cert = s->cert,
-	                         .key = s->key};
+	                         .key = s->key,
+	                         .unix_sockets = s->options->changes.sockets == SOCKETS_UNIX};
 	struct server *server = NULL;
 
 	if (!setup_settings(s, setup, &settings))

@@ -37,6 +37,7 @@ struct stage {
 	char *scratch; /* removed at the end */
 	char *bindir;  /* of the server; NULL: --server, or none */
 	char *pgbench;
+	char *strace; /* NULL: not installed */
 	char *workloads;
 	char *self;
 	char *cert, *key;

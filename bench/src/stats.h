@@ -38,11 +38,11 @@ struct stats_latency {
 void stats_latency_from(double *ms, size_t n, struct stats_latency *out);
 
 /*
- * Reads PREFIX.PID and PREFIX.PID.N (pgbench's --log-prefix), all of them. Only transactions that ended at or
- * after `from_us` (microseconds since 1970; 0: everything) counts. A malformed line, as an interrupted pgbench leaves it,
+ * Reads PREFIX.PID and PREFIX.PID.N (pgbench's --log-prefix), all of them. Only transactions that ended between
+ * `from_us` and `to_us` (microseconds since 1970; 0 and UINT64_MAX: everything) count. A malformed line, as an interrupted pgbench leaves it,
  * is left out with a warning that names file:line. False: no such file, not readable, or no memory; why is on `errors`.
  */
-bool stats_read_log(const char *prefix, uint64_t from_us, struct stats_latency *out, FILE *errors)
+bool stats_read_log(const char *prefix, uint64_t from_us, uint64_t to_us, struct stats_latency *out, FILE *errors)
 	__attribute__((warn_unused_result));
 
 #endif

@@ -14,7 +14,7 @@
 
 struct log_reader {
 	FILE *errors;
-	uint64_t from_us;
+	uint64_t from_us, to_us;
 	double *ms;
 	size_t n;
 	size_t cap;
@@ -93,7 +93,7 @@ take_log_line(struct log_reader *in, const char *line, const char *path, unsigne
 	uint64_t latency_us = 0, end_us = 0;
 	enum outcome outcome = line[strlen(line) - 1] == '\n' ? parse_log_line(line, &latency_us, &end_us) : MALFORMED;
 
-	if (outcome != MALFORMED && end_us < in->from_us)
+	if (outcome != MALFORMED && (end_us < in->from_us || end_us > in->to_us))
 		return true;
 	switch (outcome) {
 	case EXECUTED:
@@ -177,9 +177,9 @@ read_folder(struct log_reader *in, const char *folder, const char *base, size_t 
 }
 
 bool
-stats_read_log(const char *prefix, uint64_t from_us, struct stats_latency *out, FILE *errors)
+stats_read_log(const char *prefix, uint64_t from_us, uint64_t to_us, struct stats_latency *out, FILE *errors)
 {
-	struct log_reader in = {.errors = errors, .from_us = from_us, .out = out};
+	struct log_reader in = {.errors = errors, .from_us = from_us, .to_us = to_us, .out = out};
 	const char *slash = strrchr(prefix, '/');
 	char folder[4096];
 	size_t n_files = 0;

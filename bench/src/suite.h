@@ -18,6 +18,7 @@ struct suite_line {
 	const char *modes;   /* pgbench's query modes; NULL: simple */
 	const char *setups;  /* "TOPOLOGY" or "TOPOLOGY SETTING=VALUE" of the server; NULL: single */
 	const char *clients; /* CLIENTS or CLIENTS/THREADS of pgbench */
+	const char *idle;    /* numbers of clients that do nothing beside pgbench's; NULL: 0 */
 	int scale;
 	int seconds;      /* of each run, or ... */
 	int transactions; /* ... of each client */

@@ -200,6 +200,7 @@ system_start(struct system *sys, const struct system_spec *spec, const char *pro
 	                        .max_clients = max_clients,
 	                        .cert = how->cert,
 	                        .key = how->key,
+	                        .socket = how->unix_sockets ? how->scratch : NULL,
 	                        .server_hosts = how->hosts,
 	                        .server_port = server->port,
 	                        .database = server->database,
@@ -221,7 +222,7 @@ system_start(struct system *sys, const struct system_spec *spec, const char *pro
 	sys->log_from = files_size(sys->log);
 	if (spec->n_processes > 0) {
 		sys->port = conf.port = ports_find(1);
-		str_copy(sys->host, sizeof(sys->host), "127.0.0.1");
+		str_copy(sys->host, sizeof(sys->host), how->unix_sockets ? how->scratch : "127.0.0.1");
 		ok = conf.port != 0 ? start_processes(sys, how, &conf, why) : why_set(why, "no free port");
 	}
 	if (ok && wait_until_it_answers(sys, why))

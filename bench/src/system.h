@@ -15,6 +15,7 @@ struct system_how {
 	const char *out;        /* folder of results: configurations and logs are kept there */
 	const char *cert, *key; /* NULL: clients come without TLS */
 	const char *hosts;      /* of the server, that a pooler is to use, with commas */
+	bool unix_sockets;      /* clients come through one in `scratch` */
 };
 
 struct system {

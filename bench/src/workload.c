@@ -35,6 +35,8 @@ static const struct workload workloads[] = {
          "select-short.sql@99,select-long.sql@1", TABLES_PGBENCH, CLIENT_STAYS, false, false},
 	{"idle-in-transaction", "one transaction in ten thinks for 20 ms between its two selects", WORKLOAD_PGBENCH,
          "select-short.sql@9,think-in-transaction.sql@1", TABLES_PGBENCH, CLIENT_STAYS, false, false},
+	{"beside-idle", "select-only while other clients stay connected and do nothing (--idle)", WORKLOAD_PGBENCH,
+         "builtin:select-only", TABLES_PGBENCH, CLIENT_STAYS, false, false},
 	{"open-loop", "select-only at a fixed rate: latency counts from when a transaction was due", WORKLOAD_PGBENCH,
          "builtin:select-only", TABLES_PGBENCH, CLIENT_STAYS, false, false},
 	{"copy-out", "COPY TO STDOUT of 1 GiB by each client", WORKLOAD_COPY_OUT, "", TABLES_NONE, CLIENT_STAYS, false,

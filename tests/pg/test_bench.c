@@ -236,6 +236,9 @@ START_TEST(says_what_is_wrong_with_the_command_line)
 	} cases[] = {
 		{"run overheat", "unknown suite overheat: is overhead meant?"},
 		{"run overhead --systems pgbuoncer", "unknown system pgbuoncer: is pgbouncer meant?"},
+		{"run overhead --systems nginx", "unknown system nginx (there are direct, "},
+		{"run overhead --client 4 --colour", "unknown option --colour (--help)"},
+		{"run overhead --client 4 --sytems direct", "unknown option --sytems: is --systems meant?"},
 		{"run overhead --workloads tcpb", "unknown workload tcpb: is tpcb meant?"},
 		{"run overhead --topologies double", "unknown topology double"},
 		{"run overhead --datadir /nonexistent/folder", "/nonexistent/folder"},

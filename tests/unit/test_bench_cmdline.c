@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define MAX_WORDS 32
+#define MAX_WORDS 40
 
 /* The words of a line; a quoted blank is written as ~. */
 static bool
@@ -42,7 +42,7 @@ START_TEST(reads_the_options_of_run)
 	takes("run overhead --systems direct,pgweir:16/2 --clients 1,16/2 --duration 5 --runs 4 --discard 1 --quick "
 	      "--out d "
 	      "--pgbouncer ./b --datadir /x --datadir /y --set fsync=off --rate 250.5 --logs drop --max-direct 64 "
-	      "--spread",
+	      "--spread --unix --strace --idle 0,100",
 	      &o);
 	ck_assert_int_eq(o.command, COMMAND_RUN);
 	ck_assert_str_eq(o.suite, "overhead");
@@ -61,6 +61,9 @@ START_TEST(reads_the_options_of_run)
 	ck_assert_int_eq(o.logs, LOGS_DROPPED);
 	ck_assert_int_eq(o.max_direct, 64);
 	ck_assert_int_eq(o.changes.hosts, HOSTS_ALL);
+	ck_assert_int_eq(o.changes.sockets, SOCKETS_UNIX);
+	ck_assert_int_eq(o.changes.trace, TRACE_SYSCALLS);
+	ck_assert_str_eq(o.changes.idle, "0,100");
 	cmdline_fini(&o);
 }
 END_TEST

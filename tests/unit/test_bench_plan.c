@@ -117,10 +117,64 @@ START_TEST(changes_go_before_the_suite)
 }
 END_TEST
 
+START_TEST(idle_clients_are_beside_those_of_pgbench_only)
+{
+	struct system_spec spec = {.name = "direct"};
+	struct plan_changes changes = none;
+	struct plan plan;
+	struct result r;
+
+	changes.workloads = "select1,idle";
+	changes.idle = "0,70";
+	changes.sockets = SOCKETS_UNIX;
+	plan = made(true, &changes, 1);
+	ck_assert_uint_eq(plan.n_cells, 3);
+	ck_assert_int_eq(plan.cells[0].idle, 0);
+	ck_assert_int_eq(plan.cells[1].idle, 70);
+	ck_assert_str_eq(plan.cells[2].workload->name, "idle");
+	ck_assert_int_eq(plan.cells[2].idle, 0);
+	plan_describe(&plan, &plan.cells[1], &spec, &r);
+	ck_assert_str_eq(r.variant, "beside 70 idle Unix sockets");
+	plan_fini(&plan);
+}
+END_TEST
+
+/* What is loaded once is counted once, a server is for all runs in front of it. */
+START_TEST(the_time_it_takes_has_servers_and_tables)
+{
+	struct plan_changes changes = none;
+	struct plan plan;
+	double one, two, runs = 0;
+
+	changes.workloads = "select-only";
+	changes.scale = 50;
+	plan = made(true, &changes, 1);
+	one = plan_total_seconds(&plan) - plan_seconds(&plan.cells[0]);
+	plan_fini(&plan);
+	changes.runs = 5;
+	changes.discard = 0;
+	plan = made(true, &changes, 3);
+	for (size_t i = 0; i < plan.n_cells; i++)
+		runs += plan_seconds(&plan.cells[i]);
+	ck_assert_double_gt(one, 10);
+	ck_assert_double_eq_tol(plan_total_seconds(&plan) - runs, one, 1e-6);
+	plan_fini(&plan);
+	changes.setups = "single,replicas:2";
+	plan = made(true, &changes, 3);
+	two = plan_total_seconds(&plan);
+	for (size_t i = 0; i < plan.n_cells; i++)
+		two -= plan_seconds(&plan.cells[i]);
+	ck_assert_double_gt(two, 2 * one);
+	plan_fini(&plan);
+}
+END_TEST
+
 START_TEST(refuses_lists_that_do_not_parse)
 {
 	static const struct plan_changes bad[] = {
 		{.workloads = "tcpb", .discard = -1},
+		{.idle = "-1", .discard = -1},
+		{.idle = "few", .discard = -1},
 		{.modes = "fast", .discard = -1},
 		{.clients = "0", .discard = -1},
 		{.clients = "4/", .discard = -1},
@@ -189,4 +243,5 @@ END_TEST
 
 UNIT_MAIN("bench plan", every_combination_is_a_run, systems_take_turns, the_first_runs_are_discarded,
           threads_are_as_many_as_cpus_and_never_more_than_clients, changes_go_before_the_suite,
+          idle_clients_are_beside_those_of_pgbench_only, the_time_it_takes_has_servers_and_tables,
           refuses_lists_that_do_not_parse, what_is_recorded_tells_cells_apart, all_suites_can_be_planned)

@@ -123,6 +123,33 @@ START_TEST(haproxy_has_a_line_for_each_server)
 }
 END_TEST
 
+START_TEST(over_unix_sockets_no_address_is_left)
+{
+	struct system_spec spec;
+	struct poolconf c = conf_of(&spec, "haproxy");
+	char *text;
+
+	c.socket = "/scratch";
+	c.server_hosts = "/data/node0,/data/node1";
+	text = poolconf_write(&c, 0);
+	has_line(text, "\tbind unix@/scratch/.s.PGSQL.12001 mode 777 backlog 4096");
+	has_line(text, "\tserver server0 unix@/data/node0/.s.PGSQL.12002");
+	has_line(text, "\tserver server1 unix@/data/node1/.s.PGSQL.12002");
+	ck_assert_ptr_null(strstr(text, "127.0.0.1"));
+	free(text);
+	c = conf_of(&spec, "pgbouncer");
+	text = poolconf_write(&c, 0);
+	has_line(text, "unix_socket_dir =");
+	free(text);
+	c.socket = "/scratch";
+	c.server_hosts = "/data/node0";
+	text = poolconf_write(&c, 0);
+	has_line(text, "unix_socket_dir = /scratch");
+	has_line(text, "bench = host=/data/node0 port=12002 dbname=bench");
+	free(text);
+}
+END_TEST
+
 START_TEST(what_is_not_ours_has_no_file)
 {
 	struct system_spec spec;
@@ -135,4 +162,5 @@ START_TEST(what_is_not_ours_has_no_file)
 END_TEST
 
 UNIT_MAIN("bench poolconf", pgweir_and_pgbouncer_get_the_same, processes_share_the_pool, tls_only_where_it_is_measured,
-          odyssey_gets_its_own, haproxy_has_a_line_for_each_server, what_is_not_ours_has_no_file)
+          odyssey_gets_its_own, haproxy_has_a_line_for_each_server, over_unix_sockets_no_address_is_left,
+          what_is_not_ours_has_no_file)

@@ -130,7 +130,7 @@ read_logs(uint64_t from_us)
 	FILE *errors = fmemopen(o.warnings, sizeof(o.warnings), "w");
 
 	snprintf(prefix, sizeof(prefix), "%s/log", folder);
-	o.done = stats_read_log(prefix, from_us, &o.latency, errors);
+	o.done = stats_read_log(prefix, from_us, UINT64_MAX, &o.latency, errors);
 	fclose(errors);
 	return o;
 }

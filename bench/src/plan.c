@@ -278,7 +278,7 @@ describe_variant(const struct setup *setup, const struct cell *cell, char *out, 
 		text_list_add(&parts, "strace");
 	out[0] = '\0';
 	for (size_t i = 0; i < parts.n && len < cap; i++)
-		len += (size_t)snprintf(out + len, cap - len, "%s%s", i > 0 ? " " : "", parts.items[i]);
+		len += (size_t)snprintf(out + len, cap - len, "%s%s", i > 0 ? ", " : "", parts.items[i]);
 	text_list_fini(&parts);
 }
 

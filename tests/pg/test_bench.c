@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define TIMEOUT_S 240
@@ -229,6 +230,48 @@ START_TEST(a_server_that_dies_ends_the_run_with_a_reason)
 }
 END_TEST
 
+/* A pgbench that fails, and clients for which there are no descriptors, are results with their reasons. */
+START_TEST(a_run_that_cannot_be_made_is_a_result)
+{
+	char *out, *csv, *path = proc_fmt("%s/failing-pgbench", proc_tmpdir());
+	FILE *f = fopen(path, "w");
+	int rc;
+
+	ck_assert_ptr_nonnull(f);
+	/* It loads the tables and breaks off when it is to run. */
+	fprintf(f, "#!/bin/sh\necho 'pgbench: error: out of luck' >&2\nexit 2\n");
+	ck_assert_int_eq(fclose(f), 0);
+	ck_assert_int_eq(chmod(path, 0755), 0);
+	rc = proc_run(
+		&out,
+		"ulimit -n 300; TMPDIR=%s PG_BINDIR=%s PGWEIR=%s '%s' run overhead --systems direct --workloads "
+		"select1 --modes simple --clients 1,250 --duration 1 --runs 1 --discard 0 --pgbench %s --out %s/p",
+		proc_tmpdir(), proc_pg_bindir(), proc_daemon_path(), bench, path, proc_tmpdir());
+	ck_assert_msg(rc == 0, "%d: %s", rc, out);
+	csv = proc_read_file(proc_fmt("%s/p/results.csv", proc_tmpdir()));
+	ck_assert_msg(strstr(csv, "failed: pgbench: error: out of luck") != NULL, "%s", csv);
+	ck_assert_msg(strstr(csv, "file descriptors wanted, the limit is 300 (ulimit -n)") != NULL, "%s", csv);
+	nothing_is_left();
+}
+END_TEST
+
+START_TEST(a_pooler_that_dies_fails_its_run_and_the_others_go_on)
+{
+	char *log, *csv = proc_fmt("%s/w/results.csv", proc_tmpdir()), *text;
+	pid_t pid, pooler = 0;
+
+	log = start_bench("w", 2, &pid);
+	ck_assert_msg(wait_until(n_lines(csv) >= 2, 60000), "%s", proc_read_file(log));
+	ck_assert(wait_until((pooler = find_process(proc_fmt("pgweir %s/pgweir-bench.", proc_tmpdir()))) > 1, 60000));
+	proc_kill(pooler, SIGKILL);
+	ck_assert_int_eq(proc_wait(pid, 60000), 0);
+	text = proc_read_file(csv);
+	ck_assert_msg(strstr(text, "failed: pgweir:2 has ended (signal 9)") != NULL, "%s", text);
+	ck_assert_int_eq(n_lines(csv), 5);
+	nothing_is_left();
+}
+END_TEST
+
 START_TEST(says_what_is_wrong_with_the_command_line)
 {
 	static const struct {
@@ -275,7 +318,15 @@ END_TEST
 int
 main(void)
 {
-	const char *given = getenv("PGWEIR_BENCH");
+	const TTest *tests[] = {measures_what_is_there,
+	                        a_system_that_cannot_run_is_a_result,
+	                        interrupted_it_cleans_up_and_can_go_on,
+	                        a_server_that_dies_ends_the_run_with_a_reason,
+	                        a_run_that_cannot_be_made_is_a_result,
+	                        a_pooler_that_dies_fails_its_run_and_the_others_go_on,
+	                        says_what_is_wrong_with_the_command_line,
+	                        doctor_tells_what_is_there};
+	const char *given = getenv("PGWEIR_BENCH"), *only = getenv("TEST");
 	Suite *suite = suite_create("bench");
 	TCase *tcase = tcase_create("bench");
 	SRunner *runner;
@@ -289,12 +340,9 @@ main(void)
 	/* Root or not: it is the benchmark that sees to the servers' user. */
 	proc_init_keep_user();
 	tcase_set_timeout(tcase, TIMEOUT_S);
-	tcase_add_test(tcase, measures_what_is_there);
-	tcase_add_test(tcase, a_system_that_cannot_run_is_a_result);
-	tcase_add_test(tcase, interrupted_it_cleans_up_and_can_go_on);
-	tcase_add_test(tcase, a_server_that_dies_ends_the_run_with_a_reason);
-	tcase_add_test(tcase, says_what_is_wrong_with_the_command_line);
-	tcase_add_test(tcase, doctor_tells_what_is_there);
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		if (only == NULL || strcmp(only, tests[i]->name) == 0)
+			tcase_add_test(tcase, tests[i]);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

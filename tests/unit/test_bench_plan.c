@@ -134,7 +134,7 @@ START_TEST(idle_clients_are_beside_those_of_pgbench_only)
 	ck_assert_str_eq(plan.cells[2].workload->name, "idle");
 	ck_assert_int_eq(plan.cells[2].idle, 0);
 	plan_describe(&plan, &plan.cells[1], &spec, &r);
-	ck_assert_str_eq(r.variant, "beside 70 idle Unix sockets");
+	ck_assert_str_eq(r.variant, "beside 70 idle, Unix sockets");
 	plan_fini(&plan);
 }
 END_TEST

@@ -87,12 +87,11 @@ bool state_looks_at_texts(const struct session *s);
 
 /* What a text of this session is suspected of. */
 void state_scan(const struct session *s, const uint8_t *sql, size_t n, bool is_whole, struct suspicion *out);
-/*
- * A text that is about to be executed. False: it may pin the session, and too many are pinned: it must not be executed
- * (see state_refusal).
- */
-bool state_suspect_text(struct session *s, const uint8_t *sql, size_t n, bool is_whole, uint32_t *flags /* out */);
-bool state_suspect(struct session *s, const struct suspicion *x);
+/* False: it may pin the session, and too many are pinned: it is to be refused. */
+bool state_may_execute(const struct session *s, const struct suspicion *x);
+/* A text that is about to be executed. */
+void state_suspect(struct session *s, const struct suspicion *x);
+void state_suspect_text(struct session *s, const uint8_t *sql, size_t n, const struct suspicion *x);
 /*
  * After a suspicion of any setting: the dotted names in a text or in a Bind's values are looked at, since the server lists
  * no such settings.

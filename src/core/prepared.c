@@ -625,8 +625,11 @@ on_use(struct relay *r, const struct frame *f, const struct statement_ref *ref, 
 		struct suspicion scratch;
 		const struct suspicion *x = suspicion_of(s, st, &scratch);
 
-		if (state_looks_at_texts(s) && !state_suspect(s, x))
-			return refuse(r, f, ref, n_replaced);
+		if (state_looks_at_texts(s)) {
+			if (!state_may_execute(s, x))
+				return refuse(r, f, ref, n_replaced);
+			state_suspect(s, x);
+		}
 		if ((x->flags & SUSPECT_ANY_SETTING) != 0 && state_looks_at_texts(s)) {
 			size_t n_mentioning = text_of(s, st, &text);
 

@@ -228,10 +228,11 @@ static void
 suspect_parsed(struct session *s, const struct frame *f, const uint8_t *p, const char *name)
 {
 	const uint8_t *text = (const uint8_t *)name + strlen(name) + 1;
-	size_t n = (size_t)(p + f->avail - text);
-	uint32_t flags;
+	size_t n = strnlen((const char *)text, (size_t)(p + f->avail - text));
+	struct suspicion x;
 
-	(void)state_suspect_text(s, text, strnlen((const char *)text, n), f->avail == f->len, &flags);
+	state_scan(s, text, n, f->avail == f->len, &x);
+	state_suspect_text(s, text, n, &x);
 	s->marks.prepared_suspects |= s->marks.suspects;
 }
 
@@ -328,7 +329,7 @@ relay_statement(struct relay *r, const struct frame *f)
 	return STEP_ON;
 }
 
-/* In place of a Query that must not be executed: what fails there, see state_suspect(). */
+/* In place of a Query that must not be executed: what fails there, see state_may_execute(). */
 static enum step
 refuse_query(struct relay *r, const struct frame *f)
 {
@@ -360,11 +361,18 @@ relay_query(struct relay *r, const struct frame *f)
 
 	if (!is_whole && f->len <= WHOLE_MAX)
 		return STEP_WAIT;
-	if (state_looks_at_texts(s) && !state_suspect_text(s, sql, strnlen((const char *)sql, n), is_whole, &flags) &&
-	    is_whole && replyq_at_boundary(&s->backend->owed))
-		return refuse_query(r, f);
-	if (flags != UINT32_MAX && (flags & SUSPECT_READS_SEQUENCE) != 0 && !discard_sequences(r))
-		return STEP_FAILED;
+	if (state_looks_at_texts(s)) {
+		size_t n_text = strnlen((const char *)sql, n);
+		struct suspicion x;
+
+		state_scan(s, sql, n_text, is_whole, &x);
+		if (!state_may_execute(s, &x) && is_whole && replyq_at_boundary(&s->backend->owed))
+			return refuse_query(r, f);
+		state_suspect_text(s, sql, n_text, &x);
+		flags = x.flags;
+		if ((flags & SUSPECT_READS_SEQUENCE) != 0 && !discard_sequences(r))
+			return STEP_FAILED;
+	}
 	if (!prepared_is_on(s)) {
 		if (!replyq_sent(&s->backend->owed, FE_QUERY, false))
 			return STEP_FAILED;

@@ -200,12 +200,19 @@ note_reads_sequence(struct session *s)
 }
 
 bool
+state_may_execute(const struct session *s, const struct suspicion *x)
+{
+	return (x->flags & SUSPECT_TAKES) == 0 || (x->flags & (SUSPECT_OPAQUE | SUSPECT_UNSEEN)) != 0 ||
+	       !state_is_kept(s) || s->pins != 0 || may_pin_one_more(s);
+}
+
+void
 state_suspect(struct session *s, const struct suspicion *x)
 {
 	uint32_t flags = x->flags;
 
 	if (flags == 0 && s->pool->group->state_policy != STATE_STRICT)
-		return true;
+		return;
 	if (s->pool->group->mode == POOL_SESSION)
 		flags &= SUSPECT_RESETS | SUSPECT_SETTINGS | SUSPECT_ANY_SETTING;
 	else
@@ -213,9 +220,6 @@ state_suspect(struct session *s, const struct suspicion *x)
 	/* no answer would end it: each large text would pin its session for good */
 	if ((x->flags & SUSPECT_UNSEEN) != 0)
 		flags &= ~(uint32_t)SUSPECT_UNASKABLE;
-	if ((x->flags & SUSPECT_TAKES) != 0 && (x->flags & (SUSPECT_OPAQUE | SUSPECT_UNSEEN)) == 0 &&
-	    state_is_kept(s) && s->pins == 0 && !may_pin_one_more(s))
-		return false;
 	if ((x->flags & SUSPECT_PREPARES) != 0)
 		s->marks.prepared_suspects |= flags;
 	if ((flags & SUSPECT_READS_SEQUENCE) != 0)
@@ -223,7 +227,6 @@ state_suspect(struct session *s, const struct suspicion *x)
 	s->marks.suspects |= flags;
 	if ((flags & SUSPECT_SETTINGS) != 0)
 		touch_all(s, x, flags);
-	return true;
 }
 
 /* In some encodings half a letter looks like a backslash: then what is a string can't be told. */
@@ -282,20 +285,14 @@ state_touch_mentioned(struct session *s, const uint8_t *p, size_t n)
 	}
 }
 
-bool
-state_suspect_text(struct session *s, const uint8_t *sql, size_t n, bool is_whole, uint32_t *flags)
+void
+state_suspect_text(struct session *s, const uint8_t *sql, size_t n, const struct suspicion *x)
 {
-	struct suspicion x;
-
-	state_scan(s, sql, n, is_whole, &x);
-	*flags = x.flags;
-	if (!state_suspect(s, &x))
-		return false;
-	if ((x.flags & SUSPECT_ANY_SETTING) != 0)
+	state_suspect(s, x);
+	if ((x->flags & SUSPECT_ANY_SETTING) != 0)
 		state_touch_mentioned(s, sql, n);
-	if (state_wants_text(s, &x))
+	if (state_wants_text(s, x))
 		state_text_note(s, sql, n);
-	return true;
 }
 
 /* What is sent on it now will be watched. */

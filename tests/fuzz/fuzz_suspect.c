@@ -107,8 +107,8 @@ static void
 check_includes(const struct suspicion *whole, const struct suspicion *part)
 {
 	uint32_t flags = part->flags & ~(uint32_t)SUSPECT_LONE_SET;
-	if ((whole->flags & SUSPECT_UNSEEN) != 0) /* reason enough, no other is given */
-		flags &= ~(uint32_t)SUSPECT_OPAQUE;
+	if ((whole->flags & SUSPECT_UNSEEN) != 0) /* reason enough, no other is given; and nobody is refused for it */
+		flags &= ~(uint32_t)(SUSPECT_OPAQUE | SUSPECT_TAKES);
 	invariant((whole->flags & flags) == flags);
 	if ((whole->flags & SUSPECT_ANY_SETTING) != 0)
 		return;

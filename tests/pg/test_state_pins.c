@@ -207,6 +207,24 @@ START_TEST(refused_in_a_transaction)
 }
 END_TEST
 
+/* Behind messages without a Sync a Query can't be refused: then it is executed, and pins for all that. */
+START_TEST(a_query_in_the_middle_of_a_group_pins)
+{
+	struct scene x = scene_begin();
+	struct rawconn *c = raw_login(x.d->port, "app", "app");
+
+	packet_parse(&c->out, "", "select 1");
+	packet_query(&c->out, "listen c");
+	raw_flush(c);
+	ck_assert_int_eq(raw_until_ready(c), 'I');
+	ck_assert_str_eq(c->tags, "LISTEN;");
+	ck_assert(wait_until(daemon_count(x.d, "pins", "reason", "listen") == 1, 5000));
+	raw_close(c);
+	scene_end(&x);
+}
+END_TEST
+
 SUITE_MAIN("state_pins", 30, connection_that_dies_between_the_units, connection_that_dies_in_a_unit,
            connection_that_dies_in_a_transaction, refused_in_the_extended_protocol,
-           refused_when_a_prepared_statement_is_executed, refused_in_a_transaction)
+           refused_when_a_prepared_statement_is_executed, refused_in_a_transaction,
+           a_query_in_the_middle_of_a_group_pins)

@@ -420,15 +420,31 @@ failure_of(const struct backend *b, enum close_reason reason, const char *detail
 	return said;
 }
 
+/* Nobody was there to say yes or no: no answer, or a server that is just starting or stopping. */
+static bool
+is_out_of_reach(const struct backend *b)
+{
+	return b->said == NULL || strncmp(b->said->sqlstate, "57P0", 4) == 0;
+}
+
 /* Tells the group why no connection could be had, for those who wait. */
 static void
 note_failure(struct backend *b, const struct said *said)
 {
-	/* out of room or still starting are states that pass */
-	bool is_final = b->said != NULL && strncmp(b->said->sqlstate, "57P0", 4) != 0 &&
-	                strcmp(b->said->sqlstate, "53300") != 0;
+	/* out of room is a state that passes, too */
+	bool is_final = !is_out_of_reach(b) && strcmp(b->said->sqlstate, "53300") != 0;
 
 	group_failed(b->pool->group, b->host, CLOSE_SERVER_LOGIN, is_final, said);
+}
+
+/* A session that waits for its own connection has it from another host, where there is one that works. */
+static bool
+is_elsewhere(const struct backend *b)
+{
+	struct group *g = b->pool->group;
+
+	return b->is_own && b->session != NULL && is_opening(b) && is_out_of_reach(b) && g->n_hosts > 1 &&
+	       weir_phase(g->weir) == WEIR_RUNNING && group_hosts_state(g).well != 0;
 }
 
 static void
@@ -471,6 +487,7 @@ backend_close(struct backend *b, enum close_reason reason, const char *detail)
 	struct session *s = b->session;
 	bool was_opening = is_opening(b);
 	const struct said *told = b->said_fatal ? b->said : NULL; /* last words that its client has been sent */
+	bool elsewhere;
 	struct said failure;
 
 	if (b->state == BACKEND_CLOSED)
@@ -485,9 +502,10 @@ backend_close(struct backend *b, enum close_reason reason, const char *detail)
 	if (was_opening && !b->is_own) {
 		pool_count_opening(pool, b, -1);
 		note_failure(b, &failure);
-	} else if (was_opening && b->said == NULL && pool->group->n_hosts > 1) {
-		note_failure(b, &failure); /* out of reach: the next session goes to another host */
+	} else if (was_opening && is_out_of_reach(b) && pool->group->n_hosts > 1) {
+		note_failure(b, &failure);
 	}
+	elsewhere = is_elsewhere(b);
 	if (told != NULL && s != NULL && replyq_is_hidden(&b->owed)) {
 		session_keep_words(s, told); /* answered to us: it is yet to be told */
 		told = NULL;
@@ -506,10 +524,14 @@ backend_close(struct backend *b, enum close_reason reason, const char *detail)
 	TAILQ_REMOVE(&p->backends, b, link);
 	counter_add(&p->n_backends, (uint64_t)-1);
 	pool_count_backend(pool, b, -1);
-	if (s != NULL)
+	if (s != NULL && !elsewhere)
 		session_backend_lost(s, reason, was_opening ? &failure : told);
 	loop_bury(p->loop, &b->grave, bury);
 	group_return_token(pool->group, b->host, was_opening, b->is_own);
+	if (elsewhere) {
+		s->backend = NULL;
+		pool_wait(pool, s);
+	}
 	if (was_opening && !b->is_own)
 		pool_open_failed(pool);
 }

@@ -251,6 +251,97 @@ START_TEST(hosts_with_other_defaults)
 }
 END_TEST
 
+/* Connections that are hardly ever idle are moved all the same. */
+START_TEST(busy_pool_moves_too)
+{
+	struct daemon *d = start("default_pool_size = 2\nproxies = 1\n" RETRY, "");
+	PGconn *c[2];
+	bool is_even = false;
+
+	cluster_stop(other);
+	connect_all(d, c, 2);
+	ck_assert_int_eq(begin_all(c, 2), 2);
+	cluster_start(other);
+	for (int64_t until = proc_now_ms() + 20000; !is_even && proc_now_ms() < until;) {
+		for (int i = 0; i < 2; i++) { /* never both of them between two transactions */
+			query_ok(c[i], "commit");
+			query_ok(c[i], "begin");
+		}
+		is_even = port_of(c[0]) != port_of(c[1]);
+	}
+	ck_assert(is_even);
+	commit_all(c, 2);
+	finish_all(c, 2);
+	daemon_stop(d);
+}
+END_TEST
+
+START_TEST(server_that_dies_with_two_proxies)
+{
+	struct daemon *d = start("default_pool_size = 4\nproxies = 2\n" RETRY, "");
+	PGconn *c[4];
+
+	connect_all(d, c, 4);
+	ck_assert_int_eq(begin_all(c, 4), 2);
+	commit_all(c, 4);
+	cluster_kill_all(other);
+	ck_assert(wait_until(count(d, other) == 0, 5000));
+	ck_assert_int_eq(begin_all(c, 4), 4);
+	commit_all(c, 4);
+	cluster_start(other);
+	ck_assert(wait_until(count(d, other) == 2 && count(d, first) == 2, 20000));
+	ck_assert_int_eq(begin_all(c, 4), 2);
+	commit_all(c, 4);
+	finish_all(c, 4);
+	daemon_stop(d);
+}
+END_TEST
+
+/* A host that refuses the login is as good as none; clients hear of it only when all of them do. */
+START_TEST(login_refused_by_one_and_by_all)
+{
+	struct daemon *d = start("default_pool_size = 4\n" RETRY, "dbname=only_here");
+	PGconn *direct = cluster_connect(first, "postgres"), *c[4];
+
+	c[0] = daemon_try_connect(d, NULL);
+	ck_assert_int_eq(PQstatus(c[0]), CONNECTION_BAD);
+	query_assert_message(PQerrorMessage(c[0]), "database \"only_here\" does not exist");
+	PQfinish(c[0]);
+	query_ok(direct, "create database only_here");
+	ck_assert(wait_until((c[0] = daemon_try_connect(d, NULL), PQstatus(c[0]) == CONNECTION_OK), 10000));
+	connect_all(d, c + 1, 3);
+	ck_assert_int_eq(begin_all(c, 4), 4);
+	commit_all(c, 4);
+	ck_assert_int_gt(show_host(d, other, "failures"), 0);
+	finish_all(c, 4);
+	daemon_stop(d);
+	query_ok(direct, "drop database only_here with (force)");
+	PQfinish(direct);
+}
+END_TEST
+
+START_TEST(replication_goes_where_a_server_is)
+{
+	struct daemon *d;
+
+	first = cluster_new();
+	d = start(RETRY, "user=postgres");
+	cluster_stop(first);
+	for (int i = 0; i < 3; i++) {
+		PGconn *c = daemon_try_connect(d, "replication=database");
+
+		ck_assert_msg(PQstatus(c) == CONNECTION_OK, "%s", PQerrorMessage(c));
+		ck_assert_int_eq(PQresultStatus(PQexec(c, "IDENTIFY_SYSTEM")), PGRES_TUPLES_OK);
+		PQfinish(c);
+	}
+	ck_assert_int_gt(show_host(d, first, "failures"), 0);
+	cluster_stop(other);
+	ck_assert_int_eq(PQstatus(daemon_try_connect(d, "replication=database")), CONNECTION_BAD);
+	daemon_stop(d);
+}
+END_TEST
+
 SUITE_MAIN("hosts", 60, transactions_spread, connections_spread_over_proxies, disable_takes_the_first,
            server_that_dies_and_comes_back, all_servers_down, cancel_goes_to_the_right_server,
-           hosts_with_other_defaults)
+           hosts_with_other_defaults, busy_pool_moves_too, server_that_dies_with_two_proxies,
+           login_refused_by_one_and_by_all, replication_goes_where_a_server_is)

@@ -587,6 +587,18 @@ backend_login_parameter_changed(struct backend *b, const char *name, const char 
 	return true;
 }
 
+/*
+ * A login value that the session has set instead of its startup value is one of its settings as any other: where it were
+ * not set again, it would look like the outcome of a RESET.
+ */
+static bool
+replaces_startup_value(const struct backend *b, const char *name)
+{
+	const struct settings *startup = b->session ? b->session->marks.startup : NULL;
+
+	return startup != NULL && settings_get(startup, name) != NULL;
+}
+
 /* The server reports a value: the label follows it, and a value equal to the login's needs no label. */
 void
 backend_note_parameter(struct backend *b, const char *name, const char *value)
@@ -597,8 +609,9 @@ backend_note_parameter(struct backend *b, const char *name, const char *value)
 	if (group_is_server_fact(name))
 		return;
 	at_login = settings_get(b->login, name);
-	next = at_login != NULL && strcmp(at_login, value) == 0 ? settings_without(*label, name)
-	                                                        : settings_with(*label, name, value);
+	next = at_login != NULL && strcmp(at_login, value) == 0 && !replaces_startup_value(b, name)
+	               ? settings_without(*label, name)
+	               : settings_with(*label, name, value);
 	if (next == NULL) {
 		b->retire = true; /* its label is not known any more */
 		return;

@@ -371,8 +371,32 @@ START_TEST(a_reset_leaves_what_it_does_not_name)
 }
 END_TEST
 
+/* What the login had anyway was set all the same: on the next backend it is no outcome of a RESET either. */
+START_TEST(a_login_value_in_place_of_the_startup_value_stays)
+{
+	struct daemon *d = one_backend();
+	PGconn *a = daemon_try_connect(d, "options='-c default_transaction_read_only=on -c intervalstyle=iso_8601'"),
+	       *b = daemon_connect(d);
+
+	query_ok(a, "set default_transaction_read_only = false");
+	query_ok(a, "set intervalstyle = postgres");
+	query_ok(b, "reset all");
+	query_ok(a, "select set_config(n, v, false) from (values ('my.a', 'x')) v(n, v)");
+	ck_assert_str_eq(query_text(a, "show default_transaction_read_only"), "off");
+	ck_assert_str_eq(query_text(a, "show intervalstyle"), "postgres");
+	ck_assert_str_eq(PQparameterStatus(a, "IntervalStyle"), "postgres");
+	query_ok(a, "do $$ begin reset all; end $$");
+	others_turn(b);
+	ck_assert_str_eq(query_text(a, "show default_transaction_read_only"), "on");
+	ck_assert_str_eq(query_text(a, "show intervalstyle"), "iso_8601");
+	PQfinish(a);
+	PQfinish(b);
+	daemon_stop(d);
+}
+END_TEST
+
 SUITE_MAIN("state_regress", 30, reset_goes_back_to_the_startup_value, set_and_reset_in_one_text, reset_in_a_transaction,
            currval_is_never_another_sessions, currval_in_the_extended_protocol, currval_in_one_transaction,
            currval_is_not_refused, strict_keeps_the_backend_after_nextval, own_notifications_are_known,
            startup_values_are_told_before_the_end_of_the_unit_that_resets, nothing_overtakes_the_startup_values,
-           a_reset_leaves_what_it_does_not_name)
+           a_reset_leaves_what_it_does_not_name, a_login_value_in_place_of_the_startup_value_stays)

@@ -17,4 +17,7 @@ struct backend *pool_hosts_pick_idle(struct pool *pool, const struct settings *s
 /* Now and then: moves one connection from the host that has too many to the one that has too few. */
 void pool_hosts_balance(struct pool *pool);
 
+/* Now and then: waiters stop counting on logins that take long, if another host may do. */
+void pool_hosts_doubt_slow(struct pool *pool);
+
 #endif

@@ -578,6 +578,7 @@ pool_tick(struct loop_timer *t)
 	close_expired(pool);
 	keep_minimum(pool);
 	pool_hosts_balance(pool);
+	pool_hosts_doubt_slow(pool);
 	if (pool->n_backends > 0 || pool->n_waiting > 0 || group_n_clients(pool->group) > 0)
 		tick_by(pool, clock_cached_us() + TICK_US);
 	pool_consider(pool);

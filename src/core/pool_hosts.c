@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 #include "core/pool_hosts.h"
 
+#include "base/clock.h"
 #include "core/backend.h"
 #include "core/group_hosts.h"
 
 #include <string.h>
 
-#define MOVE_US 300000u /* between two moves in a group */
+#define MOVE_US 300000u  /* between two moves in a group */
+#define SLOW_US 1000000u /* a login that takes longer is not waited for while another host may do */
 
 /* ---- which is next ---- */
 
@@ -103,6 +105,38 @@ move_one(struct pool *pool, unsigned from)
 		backend_close(b, CLOSE_SERVER_MOVED, NULL);
 	if (b != NULL && token != GROUP_TOKEN_OK && group_take_token(pool->group, 0, &slot) == GROUP_TOKEN_OK)
 		backend_open(pool, slot);
+}
+
+/* ---- hosts that don't answer ---- */
+
+/* The attempt goes on: if it succeeds after all, the host is well again. */
+static void
+stop_counting_on(struct pool *pool, struct backend *b)
+{
+	struct said said;
+
+	pool_count_opening(pool, b, -1);
+	b->is_trial = true;
+	pool_count_opening(pool, b, 1);
+	said_set(&said, "08006", "no answer so far");
+	group_failed(pool->group, b->host, CLOSE_CONNECT_TIMEOUT, false, &said);
+}
+
+void
+pool_hosts_doubt_slow(struct pool *pool)
+{
+	uint64_t now_us = clock_cached_us();
+	struct backend *b;
+
+	if (pool->group->n_hosts == 1 || pool->n_opening == 0)
+		return;
+	TAILQ_FOREACH (b, &pool->proxy->backends, link) {
+		bool is_opening = b->state == BACKEND_CONNECTING || b->state == BACKEND_LOGIN;
+
+		if (b->pool == pool && is_opening && !b->is_own && !b->is_trial && now_us - b->connected_us > SLOW_US &&
+		    (group_hosts_state(pool->group).well & ~(UINT64_C(1) << b->host)) != 0)
+			stop_counting_on(pool, b);
+	}
 }
 
 void

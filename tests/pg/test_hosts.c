@@ -251,6 +251,28 @@ START_TEST(hosts_with_other_defaults)
 }
 END_TEST
 
+/* The kernel accepts for it, and then nothing comes: others need not wait until that times out. */
+START_TEST(host_that_never_answers)
+{
+	struct fake_server *silent = fake_server_new();
+	char *text = proc_fmt("* = host=127.0.0.1,%s port=%d,%d\n", pg->dir, silent->port, pg->port);
+	struct daemon *d =
+		daemon_start(pg,
+	                     &(struct daemon_conf){.settings = "default_pool_size = 4\nserver_connect_timeout = 50\n",
+	                                           .databases = text});
+	int64_t began_ms = proc_now_ms();
+	PGconn *c = daemon_connect(d);
+
+	query_ok(c, "select 1");
+	ck_assert_int_lt(proc_now_ms() - began_ms, 25000);
+	ck_assert_int_eq(show_host(d, pg, "failures"), 0);
+	ck_assert_int_eq(daemon_count(d, "hosts", "last_error", "no answer so far"), 1);
+	PQfinish(c);
+	daemon_stop(d);
+	fake_server_free(silent);
+}
+END_TEST
+
 /* Connections that are hardly ever idle are moved all the same. */
 START_TEST(busy_pool_moves_too)
 {
@@ -343,5 +365,5 @@ END_TEST
 
 SUITE_MAIN("hosts", 60, transactions_spread, connections_spread_over_proxies, disable_takes_the_first,
            server_that_dies_and_comes_back, all_servers_down, cancel_goes_to_the_right_server,
-           hosts_with_other_defaults, busy_pool_moves_too, server_that_dies_with_two_proxies,
+           hosts_with_other_defaults, host_that_never_answers, busy_pool_moves_too, server_that_dies_with_two_proxies,
            login_refused_by_one_and_by_all, replication_goes_where_a_server_is)

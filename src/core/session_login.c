@@ -20,6 +20,7 @@
 #include "wire/frame.h"
 #include "wire/parse.h"
 #include "wire/pgmsg.h"
+#include "wire/sql.h"
 #include "wire/startup.h"
 
 #include <openssl/rand.h>
@@ -177,11 +178,57 @@ login_applied(struct session *s)
 	return finish_login(s);
 }
 
+static bool
+add_setting(const char *name, const char *value, void *arg)
+{
+	struct login *l = arg;
+	struct settings *more = settings_with(l->asked, name, value);
+
+	if (more == NULL)
+		return false;
+	settings_unref(&l->asked);
+	l->asked = more;
+	return true;
+}
+
+/*
+ * The server keeps printable ASCII only (pg_clean_ascii), since version 16 with other bytes as \xNN. It does so to what
+ * comes at startup whatever the encoding, but would refuse such bytes as a value that is set later.
+ */
+static bool
+clean_application_name(struct login *l, const struct settings *server)
+{
+	const char *version = settings_get(server, "server_version"),
+		   *name = settings_get(l->asked, "application_name");
+	bool ok, is_escaped = version != NULL && strtol(version, NULL, 10) >= 16;
+	struct buf clean;
+
+	if (name == NULL)
+		return true;
+	buf_init(&clean);
+	for (const char *c = name; *c != '\0'; c++) {
+		char text[8] = {*c, '\0'};
+
+		if (*c < 32 || *c > 126)
+			snprintf(text, sizeof(text), is_escaped ? "\\x%02x" : "?", (unsigned char)*c);
+		buf_append_str(&clean, text);
+	}
+	buf_append_u8(&clean, 0);
+	ok = !clean.failed && add_setting("application_name", (const char *)buf_head(&clean), l);
+	buf_fini(&clean);
+	return ok;
+}
+
 enum session_state
 login_have_backend(struct session *s)
 {
 	struct backend *b = s->backend;
 
+	if (s->settings == s->login->asked) {
+		if (!clean_application_name(s->login, b->login))
+			return session_close(s, CLOSE_NO_MEMORY, NULL);
+		take_settings(s, settings_ref(s->login->asked));
+	}
 	if (b->label != s->settings && !backend_apply_settings(b, s->settings, CHORE_VALIDATE))
 		return session_close(s, CLOSE_NO_MEMORY, NULL);
 	if (b->label == s->settings) { /* nothing was to be tried */
@@ -192,23 +239,30 @@ login_have_backend(struct session *s)
 	return SESSION_LOGIN_APPLY;
 }
 
-/* Any text is a valid application_name: no server need be asked. */
+/* Any text is a valid application_name, if it is not so long that it is cut: no server need be asked. */
 static bool
 needs_no_proof(const struct settings *settings)
 {
 	size_t n = settings_n(settings);
 
-	return n == 0 || (n == 1 && strcasecmp(settings_name(settings, 0), "application_name") == 0);
+	return n == 0 || (n == 1 && strcasecmp(settings_name(settings, 0), "application_name") == 0 &&
+	                  strlen(settings_value(settings, 0)) < SQL_NAME_MAX);
 }
 
 static enum session_state
 enter_pool(struct session *s)
 {
 	struct group *g = s->pool->group;
-	struct settings *known = group_known_settings(g, s->login->asked), *values = group_welcome(g);
-	bool is_known = known != NULL || needs_no_proof(s->login->asked);
+	struct settings *known, *values = group_welcome(g);
 	enum session_state next;
+	bool is_known;
 
+	if (values != NULL && !clean_application_name(s->login, values)) {
+		settings_unref(&values);
+		return session_close(s, CLOSE_NO_MEMORY, NULL);
+	}
+	known = group_known_settings(g, s->login->asked);
+	is_known = known != NULL || needs_no_proof(s->login->asked);
 	take_settings(s, known ? known : settings_ref(s->login->asked));
 	if (is_known && values != NULL) {
 		next = welcome(s, values);
@@ -488,36 +542,6 @@ login_auth(struct session *s, struct session_input *in)
 
 /* ---- the startup packet ---- */
 
-static bool
-add_setting(const char *name, const char *value, void *arg)
-{
-	struct login *l = arg;
-	struct settings *more = settings_with(l->asked, name, value);
-
-	if (more == NULL)
-		return false;
-	settings_unref(&l->asked);
-	l->asked = more;
-	return true;
-}
-
-/* The server keeps printable ASCII only (pg_clean_ascii). */
-static bool
-add_application_name(struct login *l, const char *value)
-{
-	char *clean = str_dup(value);
-	bool ok;
-
-	if (clean == NULL)
-		return false;
-	for (char *c = clean; *c != '\0'; c++)
-		if (*c < 32 || *c > 126)
-			*c = '?';
-	ok = add_setting("application_name", clean, l);
-	free(clean);
-	return ok;
-}
-
 static enum session_state
 add_replication(struct session *s, const char *value)
 {
@@ -580,8 +604,6 @@ add_param(struct session *s, const struct startup_param *param)
 		return SESSION_STARTUP; /* came first */
 	} else if (strcmp(param->name, "replication") == 0) {
 		return add_replication(s, param->value);
-	} else if (strcasecmp(param->name, "application_name") == 0) {
-		ok = add_application_name(l, param->value);
 	} else {
 		ok = add_setting(param->name, param->value, l);
 	}

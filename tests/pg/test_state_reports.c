@@ -28,7 +28,7 @@ compare_texts(const void *a, const void *b)
 static char *
 reports_of(struct rawconn *c, const char *sql, char *tx)
 {
-	char *texts[16], all[2048] = "";
+	char *texts[16], *all = proc_fmt("%s", "");
 	size_t n = 0;
 	struct rawmsg m;
 
@@ -42,8 +42,8 @@ reports_of(struct rawconn *c, const char *sql, char *tx)
 	*tx = (char)m.body[0];
 	qsort(texts, n, sizeof(texts[0]), compare_texts);
 	for (size_t i = 0; i < n; i++)
-		strncat(all, texts[i], sizeof(all) - strlen(all) - 1);
-	return proc_fmt("%s", all);
+		all = proc_fmt("%s%s", all, texts[i]);
+	return all;
 }
 
 /* What others do with the same server connection between any two statements. */

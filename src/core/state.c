@@ -659,6 +659,7 @@ state_discarded(struct session *s)
 	s->marks.told = settings_ref(s->settings);
 	take_settings(s, s->marks.startup ? settings_ref(s->marks.startup) : settings_empty());
 	s->marks.suspects = SUSPECT_RESETS; /* the startup settings are to be put back */
+	s->marks.n_resets = 1;
 }
 
 const char *
@@ -686,11 +687,15 @@ state_all_is_told(struct session *s)
 	settings_unref(&s->marks.told);
 }
 
-/* After a SET of a value beside a RESET it can't be told which of them the reported value is of. */
+/*
+ * After a SET of a value beside a RESET it can't be told which of them the reported value is of, nor after a DO block or a
+ * set_config() whether there was any RESET.
+ */
 static bool
-is_sure_to_be_reset(const struct session *s)
+is_sure_to_be_reset(const struct session *s, const char *name)
 {
-	return s->marks.n_sets == 0 || (s->marks.n_sets == 1 && s->marks.n_resets == 0);
+	return s->marks.n_sets + s->marks.n_resets > 0 &&
+	       (s->marks.n_sets == 0 || s->marks.n_sets + s->marks.n_resets == 1) && state_may_have_reset(s, name);
 }
 
 bool
@@ -701,7 +706,7 @@ state_parameter_was_reset(struct backend *b, const char *name, const char *value
 	struct settings *next;
 
 	if (s == NULL || (s->marks.suspects & SUSPECT_RESETS) == 0 || s->marks.startup == NULL ||
-	    !is_sure_to_be_reset(s))
+	    !is_sure_to_be_reset(s, name))
 		return false;
 	at_startup = settings_get(s->marks.startup, name);
 	if (at_startup == NULL || at_login == NULL || strcmp(at_login, value) != 0)

@@ -395,8 +395,35 @@ START_TEST(a_login_value_in_place_of_the_startup_value_stays)
 }
 END_TEST
 
+/* Set by a text that may reset anything, or behind a RESET in the same transaction. */
+START_TEST(a_login_value_may_be_set_where_a_reset_is_suspected)
+{
+	struct daemon *d = one_backend();
+	PGconn *a = daemon_try_connect(d, "application_name=given options='-c intervalstyle=iso_8601'"),
+	       *b = daemon_connect(d);
+
+	query_ok(a, "do $$ begin perform set_config('application_name', '', false); end $$");
+	ck_assert_str_eq(PQparameterStatus(a, "application_name"), "");
+	others_turn(b);
+	ck_assert_str_eq(query_text(a, "show application_name"), "");
+	query_ok(a, "set intervalstyle = sql_standard");
+	query_ok(a, "begin");
+	query_ok(a, "reset intervalstyle");
+	ck_assert_str_eq(PQparameterStatus(a, "IntervalStyle"), "iso_8601");
+	query_ok(a, "set intervalstyle = postgres");
+	ck_assert_str_eq(PQparameterStatus(a, "IntervalStyle"), "postgres");
+	query_ok(a, "commit");
+	others_turn(b);
+	ck_assert_str_eq(query_text(a, "show intervalstyle"), "postgres");
+	PQfinish(a);
+	PQfinish(b);
+	daemon_stop(d);
+}
+END_TEST
+
 SUITE_MAIN("state_regress", 30, reset_goes_back_to_the_startup_value, set_and_reset_in_one_text, reset_in_a_transaction,
            currval_is_never_another_sessions, currval_in_the_extended_protocol, currval_in_one_transaction,
            currval_is_not_refused, strict_keeps_the_backend_after_nextval, own_notifications_are_known,
            startup_values_are_told_before_the_end_of_the_unit_that_resets, nothing_overtakes_the_startup_values,
-           a_reset_leaves_what_it_does_not_name, a_login_value_in_place_of_the_startup_value_stays)
+           a_reset_leaves_what_it_does_not_name, a_login_value_in_place_of_the_startup_value_stays,
+           a_login_value_may_be_set_where_a_reset_is_suspected)

@@ -35,6 +35,8 @@ struct state_question {
 bool state_is_listed(const char *name);
 /* A text of the unit may have reset this startup setting. */
 bool state_may_have_reset(const struct session *s, const char *name);
+/* ... but the session had emptied it itself, and no RESET is known to have been executed since. */
+bool state_was_emptied(const struct session *s, const char *name);
 /* False: no memory, nothing was sent. */
 bool state_probe_send(struct backend *b, const struct state_question *q);
 

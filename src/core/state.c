@@ -496,6 +496,15 @@ settings_to_ask(const struct session *s, struct state_question *q)
 	}
 }
 
+static bool
+is_reset_by_name(const struct state_touched *t, const char *name)
+{
+	for (uint32_t i = 0; t != NULL && i < t->n; i++)
+		if ((t->resets & 1u << i) != 0 && strcasecmp(t->names[i], name) == 0)
+			return true;
+	return false;
+}
+
 /* RESET ALL leaves the role alone, RESET ROLE, RESET SESSION AUTHORIZATION and DISCARD ALL don't. */
 bool
 state_may_have_reset(const struct session *s, const char *name)
@@ -504,10 +513,17 @@ state_may_have_reset(const struct session *s, const char *name)
 
 	if (t == NULL || (t->resets_any && strcasecmp(name, "role") != 0))
 		return true;
-	for (uint32_t i = 0; i < t->n; i++)
-		if ((t->resets & 1u << i) != 0 && strcasecmp(t->names[i], name) == 0)
-			return true;
-	return false;
+	return is_reset_by_name(t, name);
+}
+
+/* SET name TO DEFAULT has the tag SET. */
+bool
+state_was_emptied(const struct session *s, const char *name)
+{
+	const char *value = settings_get(s->settings, name);
+
+	return value != NULL && value[0] == '\0' && s->marks.n_resets == 0 &&
+	       (s->marks.n_sets == 0 || !is_reset_by_name(s->marks.touched, name));
 }
 
 bool
@@ -599,8 +615,8 @@ state_unit_over(struct session *s)
 	q.restores = state_must_restore(s);
 	if (b->owed.tx != TX_IDLE) {
 		s->marks.was_in_transaction = true;
-		s->marks.n_sets = s->marks.n_resets = 0;
 		verdict = q.restores ? ask(s, &q) : STATE_CLEAR;
+		s->marks.n_sets = s->marks.n_resets = 0;
 		if (q.restores)
 			resets_are_over(s);
 		return verdict;

@@ -163,7 +163,7 @@ build_names(struct state_probe *p, struct backend *b, struct buf *out)
 
 /*
  * A startup setting that is no more the session's own was reset. Those that pg_settings does not list (dotted names) are
- * empty then.
+ * empty then, which the session may also have made them.
  */
 #define RESTORE_BEGIN "SELECT pg_catalog.set_config(v.n, v.v, false) FROM (VALUES "
 #define RESTORE_END                                                                                                    \
@@ -173,6 +173,12 @@ build_names(struct state_probe *p, struct backend *b, struct buf *out)
 	"COALESCE(pg_catalog.current_setting(v.n, true), '')" EQ "''::pg_catalog.text ELSE EXISTS (SELECT 1 FROM "     \
 	"pg_catalog.pg_show_all_settings() s WHERE pg_catalog.lower(s.name)" EQ "pg_catalog.lower(v.n) AND s.source "  \
 	"OPERATOR(pg_catalog.<>) 'session'::pg_catalog.text) END"
+
+static bool
+is_to_be_restored(const struct session *s, const char *name)
+{
+	return state_may_have_reset(s, name) && (strchr(name, '.') == NULL || !state_was_emptied(s, name));
+}
 
 static bool
 build_restore(struct state_probe *p, struct backend *b, struct buf *out)
@@ -187,7 +193,7 @@ build_restore(struct state_probe *p, struct backend *b, struct buf *out)
 	buf_init(&sql);
 	buf_append_str(&sql, RESTORE_BEGIN);
 	for (size_t i = 0; values != NULL && i < settings_n(startup); i++) {
-		if (!state_may_have_reset(b->session, settings_name(startup, i)))
+		if (!is_to_be_restored(b->session, settings_name(startup, i)))
 			continue;
 		snprintf(pair, sizeof(pair), "%s($%zu::pg_catalog.text, $%zu::pg_catalog.text)", n == 0 ? "" : ", ",
 		         2 * n + 1, 2 * n + 2);
@@ -197,8 +203,9 @@ build_restore(struct state_probe *p, struct backend *b, struct buf *out)
 		n++;
 	}
 	buf_append(&sql, RESTORE_END, sizeof(RESTORE_END));
-	ok = values != NULL && !sql.failed &&
-	     build_statement(p, b, out, STEP_SKIPPED, (const char *)buf_head(&sql), values, 2 * n);
+	ok = values != NULL && !sql.failed;
+	if (ok && n > 0)
+		ok = build_statement(p, b, out, STEP_SKIPPED, (const char *)buf_head(&sql), values, 2 * n);
 	buf_fini(&sql);
 	free(values);
 	return ok;

@@ -421,9 +421,36 @@ START_TEST(a_login_value_may_be_set_where_a_reset_is_suspected)
 }
 END_TEST
 
+/* It looks like the outcome of a RESET, but for what the session did itself. */
+START_TEST(an_emptied_startup_value_stays_empty)
+{
+	static const char *const resets[] = {"reset my.given", "set my.given to default", "reset all", "discard all"};
+	struct daemon *d = one_backend();
+	PGconn *a = daemon_try_connect(d, "options='-c my.given=x'"), *b = daemon_connect(d);
+
+	for (size_t i = 0; i < sizeof(resets) / sizeof(resets[0]); i++) {
+		query_ok(a, "set my.given = ''");
+		query_ok(a, "do $$ begin perform set_config('my.b', 'y', false); end $$");
+		ck_assert_str_eq(query_text(a, "show my.given"), "");
+		query_ok(a, "begin");
+		query_ok(a, "select set_config(n, v, false) from (values ('my.a', 'x')) v(n, v)");
+		ck_assert_str_eq(query_text(a, "show my.given"), "");
+		query_ok(a, "commit");
+		others_turn(b);
+		ck_assert_str_eq(query_text(a, "show my.given"), "");
+		query_ok(a, "%s", resets[i]);
+		others_turn(b);
+		ck_assert_str_eq(query_text(a, "show my.given"), "x");
+	}
+	PQfinish(a);
+	PQfinish(b);
+	daemon_stop(d);
+}
+END_TEST
+
 SUITE_MAIN("state_regress", 30, reset_goes_back_to_the_startup_value, set_and_reset_in_one_text, reset_in_a_transaction,
            currval_is_never_another_sessions, currval_in_the_extended_protocol, currval_in_one_transaction,
            currval_is_not_refused, strict_keeps_the_backend_after_nextval, own_notifications_are_known,
            startup_values_are_told_before_the_end_of_the_unit_that_resets, nothing_overtakes_the_startup_values,
            a_reset_leaves_what_it_does_not_name, a_login_value_in_place_of_the_startup_value_stays,
-           a_login_value_may_be_set_where_a_reset_is_suspected)
+           a_login_value_may_be_set_where_a_reset_is_suspected, an_emptied_startup_value_stays_empty)

@@ -4,9 +4,13 @@
  *
  * Who gets a free backend (pool_give): the oldest waiter of this pool at once; but an
  * older waiter of another proxy first; else the idle list. A session that asks
- * (pool_take) gets an idle backend or waits in FIFO order; whoever waits makes the pool
- * open connections as far as the group's limits go, and takes whatever is free first.
- * Nobody overtakes: pool_take answers NULL while others wait.
+ * (pool_take) gets an idle backend or waits; whoever waits makes the pool open
+ * connections as far as the group's limits go. pool_take answers NULL while others wait.
+ *
+ * Waiters are served in the order in which they came, but for one thing: a free backend
+ * goes to the first of them whose settings it carries, since applying others costs a
+ * round trip and, among many sessions of different settings, nearly every transaction
+ * would pay it. Each waiter is overtaken at most once for each backend of the pool.
  *
  * A replication session does not want any of these, but room for a connection of its
  * own. Where the limits leave none, a backend is closed as soon as it is free: such

@@ -42,7 +42,8 @@ struct session {
 	bool is_queued;        /* in its pool's list of waiters; the pool's field */
 	bool logged_in;        /* counts as a client of its group */
 	uint8_t secret_len;
-	uint32_t msg_left; /* bytes of a client message under way */
+	uint8_t n_overtaken; /* while it waits, by others whose settings a free backend had; the pool's field */
+	uint32_t msg_left;   /* bytes of a client message under way */
 	struct stream stream;
 	struct proxy *proxy;
 	struct pool *pool;       /* after login */

@@ -11,7 +11,8 @@
 
 #include <stdlib.h>
 
-#define TICK_US 300000u /* how late idle timeouts, lifetimes and the reserve may come */
+#define TICK_US 300000u    /* how late idle timeouts, lifetimes and the reserve may come */
+#define LOOK_AT_WAITERS 64 /* for one whose settings a free backend carries */
 
 static void pool_tick(struct loop_timer *t);
 static void ask_for_more(struct pool *pool);
@@ -220,6 +221,7 @@ pool_wait(struct pool *pool, struct session *s)
 	}
 	TAILQ_INSERT_TAIL(&pool->waiters, s, wait_link);
 	s->is_queued = true;
+	s->n_overtaken = 0;
 	pool->n_waiting++;
 	counter_add(&pool->proxy->n_waiting, 1);
 	if (pool->n_waiting == 1)
@@ -248,10 +250,29 @@ pool_unwait(struct pool *pool, struct session *s)
 		publish_waiting(pool);
 }
 
-static void
-serve_first_waiter(struct pool *pool, struct backend *b)
+/* The first that the backend costs nothing extra, while the oldest may still be overtaken; else the oldest. */
+static struct session *
+next_waiter(struct pool *pool, const struct backend *b)
 {
-	struct session *s = TAILQ_FIRST(&pool->waiters);
+	struct session *first = TAILQ_FIRST(&pool->waiters), *s, *found = first;
+	unsigned most = pool->n_backends < UINT8_MAX ? pool->n_backends : UINT8_MAX, n = 0;
+
+	/* nobody behind the oldest has been overtaken more often */
+	if (first->settings == b->label || first->n_overtaken >= most)
+		return first;
+	while (found != NULL && found->settings != b->label && n++ < LOOK_AT_WAITERS)
+		found = TAILQ_NEXT(found, wait_link);
+	if (found == NULL || found->settings != b->label)
+		return first;
+	for (s = first; s != found; s = TAILQ_NEXT(s, wait_link))
+		s->n_overtaken++;
+	return found;
+}
+
+static void
+serve_waiter(struct pool *pool, struct backend *b)
+{
+	struct session *s = next_waiter(pool, b);
 
 	pool_unwait(pool, s);
 	counter_add(&pool->stats.n_assignments, 1);
@@ -307,7 +328,7 @@ settle(struct loop_task *t)
 				n_checks++;
 				backend_check(b); /* then to the first who waits */
 			} else {
-				serve_first_waiter(pool, b);
+				serve_waiter(pool, b);
 			}
 		} else {
 			return;
@@ -328,7 +349,7 @@ pool_give(struct pool *pool, struct backend *b)
 		return;
 	}
 	if (s != NULL && (group_is_alone(g) || group_older_waiter(g, pool->proxy->index, s->wait_since_us) < 0)) {
-		serve_first_waiter(pool, b);
+		serve_waiter(pool, b);
 		return;
 	}
 	backend_park(b);

@@ -2,38 +2,49 @@
 /* Who gets a backend next: the one who waits longest, in whichever proxy. */
 #include "suite.h"
 
-/* Sessions queue up one after the other; released, they must run in that order. */
+#define MAX_QUEUE 12
+
+/* Sessions queue up one after the other behind the holder's transaction; released, they must run in the wanted order. */
 static void
-check_fifo(int n_proxies)
+check_order(struct daemon *d, PGconn *holder, PGconn *waiters[], int n, const char *wanted)
 {
-	enum { N = 12 };
-	struct daemon *d =
-		daemon_start(pg, &(struct daemon_conf){.settings = proc_fmt("default_pool_size = 1\nproxies = %d\n"
-	                                                                    "session_schedule = round-robin\n",
-	                                                                    n_proxies)});
-	PGconn *holder = daemon_connect(d), *waiters[N], *direct = cluster_connect(pg, "app");
-	char order[400] = "", wanted[400] = "";
+	PGconn *direct = cluster_connect(pg, "app");
 
 	query_ok(direct, "drop table if exists turns; create table turns (n serial, who int); grant all on turns, "
 	                 "turns_n_seq to app");
-	for (int i = 0; i < N; i++)
-		waiters[i] = daemon_connect(d);
 	query_ok(holder, "begin");
-	for (int i = 0; i < N; i++) {
+	for (int i = 0; i < n; i++) {
 		query_send(waiters[i], proc_fmt("insert into turns (who) values (%d)", i));
 		ck_assert(wait_until(daemon_show(d, "pools", "database", "app", "cl_waiting") == i + 1, 5000));
-		sprintf(wanted + strlen(wanted), "%d ", i); /* lint: sized for it */
 	}
 	query_ok(holder, "commit");
-	for (int i = 0; i < N; i++)
+	for (int i = 0; i < n; i++)
 		ck_assert_str_eq(query_finish(waiters[i]), "00000");
-	snprintf(order, sizeof(order), "%s ",
-	         query_text(direct, "select string_agg(who::text, ' ' order by n) from turns"));
-	ck_assert_str_eq(order, wanted);
-	for (int i = 0; i < N; i++)
+	ck_assert_str_eq(query_text(direct, "select string_agg(who::text, ' ' order by n) from turns"), wanted);
+	PQfinish(direct);
+}
+
+static struct daemon *
+start_with_one_backend(int n_proxies)
+{
+	return daemon_start(pg, &(struct daemon_conf){.settings = proc_fmt("default_pool_size = 1\nproxies = %d\n"
+	                                                                   "session_state = preserve\n"
+	                                                                   "session_schedule = round-robin\n",
+	                                                                   n_proxies)});
+}
+
+static void
+check_fifo(int n_proxies)
+{
+	struct daemon *d = start_with_one_backend(n_proxies);
+	PGconn *holder = daemon_connect(d), *waiters[MAX_QUEUE];
+
+	for (int i = 0; i < MAX_QUEUE; i++)
+		waiters[i] = daemon_connect(d);
+	check_order(d, holder, waiters, MAX_QUEUE, "0 1 2 3 4 5 6 7 8 9 10 11");
+	for (int i = 0; i < MAX_QUEUE; i++)
 		PQfinish(waiters[i]);
 	PQfinish(holder);
-	PQfinish(direct);
 	daemon_stop(d);
 }
 
@@ -46,6 +57,30 @@ END_TEST
 START_TEST(waiters_of_several_proxies_are_served_in_order)
 {
 	check_fifo(4);
+}
+END_TEST
+
+/* Who has the backend's settings goes first, but not twice before the same waiter of a pool of one. */
+START_TEST(settings_of_the_backend_go_first_once)
+{
+	static const char *const settings[] = {"5MB", "3MB", "3MB", "7MB", "5MB", "7MB"};
+	enum { N = sizeof(settings) / sizeof(settings[0]) };
+	struct daemon *d = start_with_one_backend(1);
+	PGconn *holder = daemon_connect(d), *waiters[N];
+
+	for (int i = 0; i < N; i++) {
+		waiters[i] = daemon_connect(d);
+		query_ok(waiters[i], "set work_mem = '%s'", settings[i]);
+	}
+	query_ok(holder, "set work_mem = '3MB'");
+	/* 1 before 0; then 0 may not be overtaken again, nor 2 and 3 by 4 twice: 4 goes before them, with 0's settings */
+	check_order(d, holder, waiters, N, "1 0 4 2 3 5");
+	for (int i = 0; i < N; i++)
+		ck_assert_str_eq(query_text(waiters[i], "show work_mem"), settings[i]);
+	for (int i = 0; i < N; i++)
+		PQfinish(waiters[i]);
+	PQfinish(holder);
+	daemon_stop(d);
 }
 END_TEST
 
@@ -201,6 +236,6 @@ START_TEST(busy_proxy_gives_way_to_an_older_waiter)
 END_TEST
 
 SUITE_MAIN("fairness", 60, waiters_are_served_in_order, waiters_of_several_proxies_are_served_in_order,
-           nobody_is_passed_over_in_one_proxy, nobody_is_passed_over_in_several_proxies,
-           idle_backend_moves_to_the_proxy_that_needs_it, backends_hogged_idle_by_one_proxy_are_shared,
-           busy_proxy_gives_way_to_an_older_waiter)
+           settings_of_the_backend_go_first_once, nobody_is_passed_over_in_one_proxy,
+           nobody_is_passed_over_in_several_proxies, idle_backend_moves_to_the_proxy_that_needs_it,
+           backends_hogged_idle_by_one_proxy_are_shared, busy_proxy_gives_way_to_an_older_waiter)

@@ -348,6 +348,16 @@ grid_first_variant(const struct grid_panel *panel, const struct grid_cell *cell)
 }
 
 bool
+grid_has_repeats(const struct grid_panel *panel)
+{
+	for (size_t i = 0; i < panel->n_cells; i++) {
+		if (panel->cells[i].n_runs > 1)
+			return true;
+	}
+	return false;
+}
+
+bool
 grid_has_variants(const struct grid_panel *panel)
 {
 	for (size_t i = 0; i < panel->n_series; i++) {

@@ -78,6 +78,7 @@ enum grid_verdict { VERDICT_UNKNOWN, VERDICT_BETTER, VERDICT_EVEN, VERDICT_WORSE
 enum grid_verdict grid_judge(const struct grid_cell *a, const struct grid_cell *b, enum metric metric);
 
 bool grid_has(const struct grid_panel *panel, enum metric metric); /* whether any cell has it */
+bool grid_has_repeats(const struct grid_panel *panel);             /* whether several runs of any cell count */
 bool grid_has_one_system(const struct grid_panel *panel);
 bool grid_has_variants(const struct grid_panel *panel);  /* some system comes in several topologies or variants */
 bool grid_shows_threads(const struct grid_panel *panel); /* some clients come with several numbers of threads */

@@ -12,6 +12,16 @@ count(int64_t n, double divisor)
 	return n == RESULT_UNKNOWN ? NAN : (double)n / divisor;
 }
 
+/*
+ * pgbench reads its clock once for all that it does between two waits. If the answer is there when it looks for it, a whole
+ * transaction lies between two waits, and its latency is 0: nobody knows how long it took.
+ */
+static double
+percentile(double ms)
+{
+	return ms > 0 ? ms : NAN;
+}
+
 #define GETTER(name, value)                                                                                            \
 	static double name(const struct result *r)                                                                     \
 	{                                                                                                              \
@@ -22,10 +32,10 @@ GETTER(tps_connecting, r->tps_connecting)
 GETTER(mb_per_s, r->mb_per_s)
 GETTER(connect_ms, r->connect_ms)
 GETTER(avg_ms, r->latency_avg_ms)
-GETTER(p50_ms, r->latency_p50_ms)
-GETTER(p90_ms, r->latency_p90_ms)
-GETTER(p99_ms, r->latency_p99_ms)
-GETTER(p999_ms, r->latency_p999_ms)
+GETTER(p50_ms, percentile(r->latency_p50_ms))
+GETTER(p90_ms, percentile(r->latency_p90_ms))
+GETTER(p99_ms, percentile(r->latency_p99_ms))
+GETTER(p999_ms, percentile(r->latency_p999_ms))
 GETTER(max_ms, r->latency_max_ms)
 GETTER(pooler_calls, r->pooler_calls)
 GETTER(pooler_sends, r->pooler_sends)

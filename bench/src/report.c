@@ -18,6 +18,12 @@ report_main_metric(const struct grid_panel *panel)
 	return grid_has(panel, METRIC_POOLER_CALLS) ? METRIC_POOLER_CALLS : METRIC_RSS_PEAK_MIB;
 }
 
+bool
+report_shows_variants(const struct grid_panel *panel)
+{
+	return grid_has_variants(panel) && !grid_has_one_system(panel);
+}
+
 const char *
 report_clients(char text[48], const struct grid_panel *panel, const struct result *r)
 {

@@ -36,13 +36,6 @@ append_charts(struct buf *b, const struct report *report, const char *dir, size_
 
 /* --- the table --- */
 
-/* How a system's topologies or variants compare; with one system, the ratios say it already. */
-static bool
-shows_variants(const struct grid_panel *panel)
-{
-	return grid_has_variants(panel) && !grid_has_one_system(panel);
-}
-
 static void
 append_head(struct buf *b, const struct grid *grid, const struct grid_panel *panel)
 {
@@ -64,9 +57,11 @@ append_head(struct buf *b, const struct grid *grid, const struct grid_panel *pan
 		buf_append_str(b, "<th title=\"median of the ratios, run by run\">to ");
 		html_text(b, base == NULL ? "-" : base);
 		buf_append_str(b, "</th>");
-		if (shows_variants(panel))
+		if (report_shows_variants(panel))
 			buf_append_str(b, "<th title=\"ratio to the same system's first line\">to own first</th>");
-		buf_append_str(b, "<th>mean</th><th title=\"standard deviation\">sd</th><th>min</th><th>max</th>");
+		if (grid_has_repeats(panel))
+			buf_append_str(b, "<th>mean</th><th title=\"standard deviation\">sd</th><th>min</th>"
+			                  "<th>max</th>");
 	}
 }
 
@@ -111,8 +106,10 @@ append_main(struct buf *b, const struct grid_panel *panel, const struct grid_cel
 		html_element(b, "td", NULL, base == cell && s.n > 0 ? "=" : "-");
 	else
 		html_elementf(b, "td", class_of(cell, base, m), "%.2f", ratio);
-	if (shows_variants(panel))
+	if (report_shows_variants(panel))
 		append_ratio(b, cell, grid_first_variant(panel, cell), m);
+	if (!grid_has_repeats(panel)) /* they would all be the median */
+		return;
 	html_element(b, "td", NULL, metric_format(text, s.mean));
 	html_element(b, "td", NULL, metric_format(text, s.sd));
 	html_element(b, "td", NULL, metric_format(text, s.min));

@@ -19,6 +19,8 @@ struct report {
 
 /* Of the figure that the panel is about: tps, MB/s, or memory. */
 enum metric report_main_metric(const struct grid_panel *panel);
+/* Whether to say how a system's topologies or variants compare; with one system alone, the ratios say it already. */
+bool report_shows_variants(const struct grid_panel *panel);
 /* "16" or, if the threads vary, "16/8". */
 const char *report_clients(char text[48], const struct grid_panel *panel, const struct result *r);
 

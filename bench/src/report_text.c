@@ -29,25 +29,6 @@ shows(const struct grid_panel *panel, enum metric metric)
 	return true;
 }
 
-static void
-add_headings(struct textgrid *t, const struct grid *grid, const struct grid_panel *panel)
-{
-	const char *base = grid_baseline_name(grid, panel);
-
-	textgrid_add(t, grid_shows_threads(panel) ? "clients/threads" : "clients");
-	textgrid_add(t, "system");
-	textgrid_add(t, "runs");
-	textgrid_add(t, metric_infos[report_main_metric(panel)].heading);
-	textgrid_add(t, "+-");
-	textgrid_addf(t, "%s%.40s", base == NULL ? "ratio" : "to ", base == NULL ? "" : base);
-	for (size_t i = 0; i < N_COLUMNS; i++) {
-		if (shows(panel, columns[i]))
-			textgrid_add(t, metric_infos[columns[i]].heading);
-	}
-	textgrid_add(t, "failures");
-	textgrid_end_headings(t);
-}
-
 static double
 sum_of(const struct grid_cell *cell, enum metric metric)
 {
@@ -56,41 +37,83 @@ sum_of(const struct grid_cell *cell, enum metric metric)
 	return s.n == 0 ? NAN : s.mean * (double)s.n;
 }
 
+static bool
+has_failures(const struct grid_panel *panel)
+{
+	for (size_t i = 0; i < panel->n_cells; i++)
+		if (sum_of(&panel->cells[i], METRIC_FAILURES) > 0)
+			return true;
+	return false;
+}
+
+static void
+add_headings(struct textgrid *t, const struct grid_panel *panel)
+{
+	textgrid_add(t, grid_shows_threads(panel) ? "clients/threads" : "clients");
+	textgrid_add(t, "system");
+	textgrid_add(t, "runs");
+	textgrid_add(t, metric_infos[report_main_metric(panel)].heading);
+	if (grid_has_repeats(panel))
+		textgrid_add(t, "+-");
+	textgrid_add(t, "ratio");
+	if (report_shows_variants(panel))
+		textgrid_add(t, "own");
+	for (size_t i = 0; i < N_COLUMNS; i++) {
+		if (shows(panel, columns[i]))
+			textgrid_add(t, metric_infos[columns[i]].heading);
+	}
+	if (has_failures(panel))
+		textgrid_add(t, "failures");
+	textgrid_end_headings(t);
+}
+
+static void
+add_ratio(struct textgrid *t, const struct grid_cell *cell, const struct grid_cell *base, enum metric metric)
+{
+	double ratio = base == NULL ? NAN : grid_ratio(cell, base, metric);
+
+	if (base == cell && cell->n_runs > 0)
+		textgrid_add(t, "=");
+	else if (isnan(ratio))
+		textgrid_add(t, "-");
+	else
+		textgrid_addf(t, "%.2f", ratio);
+}
+
 static void
 add_row(struct textgrid *t, const struct grid *grid, const struct grid_panel *panel, const struct grid_cell *cell)
 {
 	enum metric main_metric = report_main_metric(panel);
-	const struct grid_cell *base = grid_baseline(grid, panel, cell);
 	struct stats_summary s = grid_summary(cell, main_metric);
-	double ratio = base == NULL ? NAN : grid_ratio(cell, base, main_metric);
 	char text[METRIC_TEXT], clients[48];
 
 	textgrid_add(t, report_clients(clients, panel, cell->key));
 	textgrid_add(t, panel->series[cell->series].label);
 	textgrid_addf(t, "%zu", cell->n_runs);
 	textgrid_add(t, cell->n_runs == 0 && cell->problem != NULL ? "none" : metric_format(text, s.median));
-	textgrid_add(t, metric_format(text, s.sd));
-	if (base == cell && s.n > 0)
-		textgrid_add(t, "=");
-	else if (isnan(ratio))
-		textgrid_add(t, "-");
-	else
-		textgrid_addf(t, "%.2f", ratio);
+	if (grid_has_repeats(panel))
+		textgrid_add(t, metric_format(text, s.sd));
+	add_ratio(t, cell, grid_baseline(grid, panel, cell), main_metric);
+	if (report_shows_variants(panel))
+		add_ratio(t, cell, grid_first_variant(panel, cell), main_metric);
 	for (size_t i = 0; i < N_COLUMNS; i++) {
 		if (shows(panel, columns[i]))
 			textgrid_add(t, metric_format(text, grid_median(cell, columns[i])));
 	}
-	textgrid_add(t, metric_format(text, sum_of(cell, METRIC_FAILURES)));
+	if (has_failures(panel))
+		textgrid_add(t, metric_format(text, sum_of(cell, METRIC_FAILURES)));
 }
 
 static void
 print_panel(const struct grid *grid, const struct grid_panel *panel, FILE *out)
 {
+	const char *base = grid_baseline_name(grid, panel);
 	struct textgrid t;
 
-	fprintf(out, "%s\n", panel->title);
+	fprintf(out, "%s%s%s%s\n", panel->title, base != NULL ? " (ratio to " : "", base != NULL ? base : "",
+	        base != NULL ? ")" : "");
 	textgrid_init(&t, 2);
-	add_headings(&t, grid, panel);
+	add_headings(&t, panel);
 	for (size_t i = 0; i < panel->n_cells; i++)
 		add_row(&t, grid, panel, &panel->cells[i]);
 	textgrid_print(&t, out);
@@ -168,6 +191,23 @@ print_gaps(const struct gaps *gaps, FILE *out)
 	}
 }
 
+static void
+print_legend(const struct grid *grid, FILE *out)
+{
+	bool repeats = false, variants = false;
+
+	for (size_t i = 0; i < grid->n_panels; i++) {
+		repeats |= grid_has_repeats(&grid->panels[i]);
+		variants |= report_shows_variants(&grid->panels[i]);
+	}
+	fputs(repeats ? "\nMedians of the runs that count, +- their standard deviation; ratios are medians too,\n"
+	                "run by run.\n"
+	              : "\nOf one run each.\n",
+	      out);
+	if (variants)
+		fputs("own: the ratio to the same system in its first line.\n", out);
+}
+
 void
 report_text_print(const struct report *report, FILE *out)
 {
@@ -179,8 +219,7 @@ report_text_print(const struct report *report, FILE *out)
 		print_panel(grid, &grid->panels[i], out);
 		print_published(&grid->panels[i], out);
 	}
-	fputs("\nMedians of the runs that count, +- their standard deviation; ratios are medians too, run by run.\n",
-	      out);
+	print_legend(grid, out);
 	print_duels(&report->duels, out);
 	print_gaps(&report->gaps, out);
 }

@@ -142,5 +142,27 @@ START_TEST(refuses_what_makes_no_sense)
 }
 END_TEST
 
+START_TEST(names_the_option_that_was_meant)
+{
+	static const struct {
+		const char *line, *says;
+	} cases[] = {
+		{"run a --cleints 4", "unknown option --cleints: is --clients meant? (--help)"},
+		{"run a --colour", "unknown option --colour (--help)"},
+		/* what pgweir-bench calls itself with is for nobody else */
+		{"run a --crwod", "unknown option --crwod (--help)"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct options o;
+		struct why why = {""};
+
+		ck_assert(!parse(cases[i].line, &o, &why));
+		ck_assert_str_eq(why.text, cases[i].says);
+		cmdline_fini(&o);
+	}
+}
+END_TEST
+
 UNIT_MAIN("bench cmdline", reads_the_options_of_run, options_may_go_before_the_suite, reads_the_other_commands,
-          refuses_what_makes_no_sense)
+          refuses_what_makes_no_sense, names_the_option_that_was_meant)

@@ -252,6 +252,11 @@ add_signals(struct server *sv)
 static bool
 start_proxies(struct weir *w)
 {
+	/*
+	 * malloc_trim() cuts off the free end of the first arena only. Other arenas would save the proxies a lock that they
+	 * do not meet: what a transaction allocates comes from each thread's cache.
+	 */
+	mallopt(M_ARENA_MAX, 1);
 	for (unsigned i = 0; i < w->n_proxies; i++)
 		if ((w->proxies[i] = proxy_new(w, i)) == NULL)
 			return false;

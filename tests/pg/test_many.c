@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Two thousand clients. */
+/* Many clients: what they cost, and what is left of them. */
 #include "suite.h"
 
 #define N_CLIENTS 2000
@@ -56,6 +56,49 @@ START_TEST(two_thousand_clients)
 }
 END_TEST
 
+#define N_HOLDERS 1000
+#define N_STATEMENTS 50
+
+static struct rawconn *
+prepare_statements(uint16_t port)
+{
+	struct rawconn *c = raw_login(port, "app", "app");
+
+	for (int i = 0; i < N_STATEMENTS; i++)
+		packet_parse(&c->out, proc_fmt("statement_%d", i),
+		             proc_fmt("select oid, relname from pg_class where oid > %d order by relname", i));
+	packet_simple(&c->out, 'S');
+	raw_flush(c);
+	ck_assert_int_eq(raw_until_ready(c), 'I');
+	ck_assert_str_eq(c->sqlstate, "");
+	return c;
+}
+
+/* Statements of the same texts: at most 6 KiB for each client's fifty, and given back when it leaves. */
+START_TEST(clients_with_fifty_statements_each)
+{
+	struct daemon *d = daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 4\nproxies = 2\n"
+	                                                                      "max_client_conn = 1100\n"});
+	struct rawconn *first = prepare_statements(d->port), *holders[N_HOLDERS];
+	long base_kib = proc_rss_kib(d->pid), full_kib;
+
+	for (int i = 0; i < N_HOLDERS; i++)
+		holders[i] = prepare_statements(d->port);
+	full_kib = proc_rss_kib(d->pid);
+	if (!daemon_is_sanitized())
+		ck_assert_msg(full_kib - base_kib <= 6 * N_HOLDERS, "%d clients take %ld KiB", N_HOLDERS,
+		              full_kib - base_kib);
+	for (int i = 0; i < N_HOLDERS; i++)
+		raw_close(holders[i]);
+	ck_assert(wait_until(daemon_count(d, "clients", "database", "app") == 1, 10000));
+	if (!daemon_is_sanitized())
+		ck_assert_msg(wait_until(proc_rss_kib(d->pid) - base_kib <= 1280, 5000),
+		              "%ld KiB stay when they have gone", proc_rss_kib(d->pid) - base_kib);
+	raw_close(first);
+	daemon_stop(d);
+}
+END_TEST
+
 /* Connections that come and go: descriptors and memory stay where they are. */
 START_TEST(many_short_sessions)
 {
@@ -84,4 +127,4 @@ START_TEST(many_short_sessions)
 }
 END_TEST
 
-SUITE_MAIN("many", 120, two_thousand_clients, many_short_sessions)
+SUITE_MAIN("many", 120, two_thousand_clients, clients_with_fifty_statements_each, many_short_sessions)

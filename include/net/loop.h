@@ -63,7 +63,8 @@ uint64_t loop_next_deadline_us(const struct loop *l); /* LOOP_NEVER: none; 0: ta
 
 bool loop_add(struct loop *l, struct loop_source *src, int fd, uint32_t epoll_events); /* false: errno */
 void loop_change(struct loop *l, struct loop_source *src, int fd, uint32_t epoll_events);
-void loop_remove(struct loop *l, struct loop_source *src, int fd); /* before the fd is closed */
+/* Before the fd is closed. No event of this turn will look at src: it may go to another thread, which may free it. */
+void loop_remove(struct loop *l, struct loop_source *src, int fd);
 
 void loop_timer_set(struct loop *l, struct loop_timer *t, uint64_t deadline_us);
 void loop_timer_clear(struct loop_timer *t);                  /* off; memory is still the heap's */

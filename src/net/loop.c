@@ -22,6 +22,8 @@ struct loop {
 	struct loop_grave *graves;
 	uint64_t window_start_us, busy_us; /* of the current window */
 	_Atomic unsigned busy_permille;
+	int n_events; /* of the turn under way; those of removed sources have no source */
+	struct epoll_event events[EVENTS_PER_TURN];
 	uint8_t buffer[LOOP_CARRY + LOOP_RECV];
 };
 
@@ -86,8 +88,10 @@ loop_change(struct loop *l, struct loop_source *src, int fd, uint32_t epoll_even
 void
 loop_remove(struct loop *l, struct loop_source *src, int fd)
 {
-	(void)src;
 	invariant(epoll_ctl(l->epfd, EPOLL_CTL_DEL, fd, NULL) == 0);
+	for (int i = 0; i < l->n_events; i++)
+		if (l->events[i].data.ptr == src)
+			l->events[i].data.ptr = NULL;
 }
 
 /* ---- timers: a binary heap on key_us ---- */
@@ -313,26 +317,28 @@ loop_busy_permille(const struct loop *l)
 	return atomic_load_explicit(&l->busy_permille, memory_order_relaxed);
 }
 
+static void
+serve_events(struct loop *l, bool urgent)
+{
+	for (int i = 0; i < l->n_events; i++) {
+		struct loop_source *src = l->events[i].data.ptr;
+
+		if (src != NULL && src->urgent == urgent && src->ready != NULL)
+			src->ready(src, l->events[i].events);
+	}
+}
+
 void
 loop_turn(struct loop *l, int max_wait_ms)
 {
-	struct epoll_event events[EVENTS_PER_TURN];
-	int n = epoll_wait(l->epfd, events, EVENTS_PER_TURN, wait_ms(l, max_wait_ms));
+	int n = epoll_wait(l->epfd, l->events, EVENTS_PER_TURN, wait_ms(l, max_wait_ms));
 	uint64_t began_us = clock_update();
 
 	invariant(n >= 0 || errno == EINTR);
-	for (int i = 0; i < n; i++) {
-		struct loop_source *src = events[i].data.ptr;
-
-		if (src->urgent && src->ready != NULL)
-			src->ready(src, events[i].events);
-	}
-	for (int i = 0; i < n; i++) {
-		struct loop_source *src = events[i].data.ptr;
-
-		if (!src->urgent && src->ready != NULL)
-			src->ready(src, events[i].events);
-	}
+	l->n_events = n > 0 ? n : 0;
+	serve_events(l, true);
+	serve_events(l, false);
+	l->n_events = 0;
 	run_timers(l);
 	run_tasks(l);
 	run_graves(l);

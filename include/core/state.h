@@ -142,6 +142,11 @@ void state_probe_over(struct backend *b);
  * back; what the client should be told instead is in out, nothing if it knows already.
  */
 bool state_parameter_was_reset(struct backend *b, const char *name, const char *value, struct buf *out);
+/*
+ * The server is being asked, and the session could go on without the answer: nothing made it doubtful (state_sample.h), and
+ * the client waits for nothing.
+ */
+bool state_is_only_watched(const struct backend *b);
 /* What the client was told last of a reported setting; NULL: nothing. */
 const char *state_told(const struct session *s, const char *name);
 void state_tell(struct session *s, const char *name, const char *value);

@@ -487,7 +487,7 @@ backend_close(struct backend *b, enum close_reason reason, const char *detail)
 	struct session *s = b->session;
 	bool was_opening = is_opening(b);
 	const struct said *told = b->said_fatal ? b->said : NULL; /* last words that its client has been sent */
-	bool elsewhere;
+	bool elsewhere, is_missed;
 	struct said failure;
 
 	if (b->state == BACKEND_CLOSED)
@@ -506,10 +506,7 @@ backend_close(struct backend *b, enum close_reason reason, const char *detail)
 		note_failure(b, &failure);
 	}
 	elsewhere = is_elsewhere(b);
-	if (told != NULL && s != NULL && replyq_is_hidden(&b->owed)) {
-		session_keep_words(s, told); /* answered to us: it is yet to be told */
-		told = NULL;
-	}
+	is_missed = !state_is_only_watched(b);
 	/* what it will never answer is undone while its session is still there */
 	replyq_fini(&b->owed);
 	b->session = NULL;
@@ -524,8 +521,12 @@ backend_close(struct backend *b, enum close_reason reason, const char *detail)
 	TAILQ_REMOVE(&p->backends, b, link);
 	counter_add(&p->n_backends, (uint64_t)-1);
 	pool_count_backend(pool, b, -1);
-	if (s != NULL && !elsewhere)
+	if (s != NULL && !elsewhere && is_missed) {
 		session_backend_lost(s, reason, was_opening ? &failure : told);
+	} else if (s != NULL && !elsewhere) {
+		s->backend = NULL;
+		session_unit_done(s);
+	}
 	loop_bury(p->loop, &b->grave, bury);
 	group_return_token(pool->group, b->host, was_opening, b->is_own);
 	if (elsewhere) {

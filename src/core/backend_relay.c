@@ -172,12 +172,16 @@ got_error(struct backend *b, const uint8_t *body, size_t n, bool hidden)
 }
 
 /*
- * The server ends the connection in a hidden unit. Settings that can't be applied end it on purpose (SETTINGS_OR_END), so
+ * The server ends the connection in a hidden unit. A session that is only watched does without. Settings that can't be applied end it on purpose (SETTINGS_OR_END), so
  * that nothing that was sent behind them runs without them; else its words are for the client.
  */
 static enum replyq_fate
 got_last_words(struct backend *b)
 {
+	if (state_is_only_watched(b)) {
+		backend_close(b, CLOSE_SERVER_IDLE_LOST, b->said->message); /* before the client sends more */
+		return REPLYQ_HIDE;
+	}
 	if (b->chore != CHORE_APPLY || b->applying == NULL || strncmp(b->said->sqlstate, "57P", 3) == 0)
 		return REPLYQ_FORWARD;
 	b->retire = true;

@@ -636,6 +636,16 @@ state_unit_over(struct session *s)
 	return verdict;
 }
 
+bool
+state_is_only_watched(const struct backend *b)
+{
+	const struct session *s = b->session;
+
+	return s != NULL && b->probe != NULL && (b->watch == WATCH_BEFORE || b->watch == WATCH_AFTER) &&
+	       b->n_units_sent == b->n_units_done && replyq_at_boundary(&b->owed) && b->owed.tx == TX_IDLE &&
+	       s->pins == 0 && (s->marks.suspects & OPEN) == 0 && !s->parse_is_unbound && s->msg_left == 0;
+}
+
 void
 state_answered(struct session *s, unsigned asked, unsigned found, struct settings *settings)
 {

@@ -506,8 +506,8 @@ START_TEST(backends_terminated_under_load)
 	for (size_t i = 0; i < crowd.n; i++)
 		ck_assert_msg(crowd.clients[i].n_done == 30 || strcmp(crowd.clients[i].sqlstate, "57P01") == 0 ||
 		                      strcmp(crowd.clients[i].sqlstate, "08006") == 0,
-		              "client %zu ended after %u turns with SQLSTATE \"%s\"", i, crowd.clients[i].n_done,
-		              crowd.clients[i].sqlstate);
+		              "client %zu ended after %u turns with SQLSTATE \"%s\" (%zu gone): %s", i,
+		              crowd.clients[i].n_done, crowd.clients[i].sqlstate, crowd.n_gone, daemon_log_tail(d));
 	ck_assert_int_le(sampler_stop(sampler), 6);
 	crowd_close(&crowd);
 	conn = daemon_connect(d);

@@ -155,5 +155,96 @@ START_TEST(what_is_known_is_no_leak)
 }
 END_TEST
 
+/* ---- a server connection that ends while it is asked ---- */
+
+struct staged {
+	struct fake_server *server;
+	struct daemon *d;
+	struct rawconn *client, *backend;
+};
+
+static void
+answer(struct staged *x, const char *value)
+{
+	raw_read_type(x->backend, 'Q');
+	fake_reply_row(x->backend, value);
+	fake_reply_complete(x->backend, "SELECT 1");
+	fake_reply_ready(x->backend, 'I');
+	raw_flush(x->backend);
+}
+
+/* The client's transaction is answered, and the server has just been asked what it has left. */
+static struct staged
+stage_question(void)
+{
+	struct staged x = {.server = fake_server_new()};
+
+	x.d = daemon_start(
+		pg, &(struct daemon_conf){.settings = "default_pool_size = 1\nproxies = 1\nsession_state = preserve\n"
+	                                              "session_state_sample = 1\n",
+	                                  .databases = fake_server_databases(x.server)});
+	x.client = raw_tcp(x.d->port);
+	packet_login(&x.client->out, "app", "app");
+	raw_flush(x.client);
+	x.backend = fake_server_login(x.server);
+	ck_assert(raw_finish_login(x.client));
+	do {
+		raw_query(x.client, "select 1");
+		answer(&x, "first");
+		ck_assert_int_eq(raw_until_ready(x.client), 'I');
+	} while (!raw_wait_message(x.backend, 0)); /* the question goes out before the reply */
+	return x;
+}
+
+static void
+end_backend(struct staged *x)
+{
+	fake_reply_error(x->backend, "FATAL", "57P01", "terminating connection due to administrator command");
+	raw_flush(x->backend);
+	raw_close(x->backend);
+	x->backend = NULL;
+}
+
+static void
+unstage(struct staged *x)
+{
+	raw_close(x->client);
+	raw_close(x->backend);
+	daemon_stop(x->d);
+	fake_server_free(x->server);
+}
+
+/* It has lost nothing, no more than with an idle server connection. */
+START_TEST(session_outlives_what_it_is_watched_on)
+{
+	struct staged x = stage_question();
+
+	end_backend(&x);
+	ck_assert(wait_until(daemon_count(x.d, "servers", "database", "app") == 0, 5000));
+	ck_assert_msg(!raw_wait_message(x.client, 100), "an idle session was told");
+	raw_query(x.client, "select 2");
+	x.backend = fake_server_login(x.server);
+	answer(&x, "second");
+	ck_assert_int_eq(raw_until_ready(x.client), 'I');
+	ck_assert_str_eq(x.client->rows, "second;");
+	unstage(&x);
+}
+END_TEST
+
+/* What was sent behind the question is lost with it: in the server's words, once. */
+START_TEST(request_behind_the_question_is_told)
+{
+	struct staged x = stage_question();
+
+	raw_query(x.client, "select 2");
+	raw_read_type(x.backend, 'Q');
+	end_backend(&x);
+	ck_assert_int_eq(raw_read(x.client).type, 'E');
+	ck_assert_int_eq(raw_read(x.client).type, 0);
+	ck_assert_str_eq(x.client->sqlstate, "57P01");
+	unstage(&x);
+}
+END_TEST
+
 SUITE_MAIN("state_sample", 60, an_unseen_setting_is_found_and_kept, a_statement_is_told_once, an_unseen_lock_pins,
-           what_is_known_is_no_leak)
+           what_is_known_is_no_leak, session_outlives_what_it_is_watched_on, request_behind_the_question_is_told)

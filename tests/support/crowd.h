@@ -20,6 +20,7 @@ struct crowd_client {
 	int fd;
 	char status;      /* of the last ReadyForQuery */
 	char sqlstate[6]; /* of the last error; "" when the last statement had none */
+	bool is_told_off; /* ... which came between two statements: last words, kept */
 	char value[64];   /* first column of the statement's last row */
 	unsigned n_done;  /* statements answered */
 	unsigned n_errors;

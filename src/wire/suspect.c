@@ -397,7 +397,7 @@ skim(struct suspect_state *s)
 			if (kind == SKIM_DIGIT && p < end && (*p == '.' || skim_of[*p] == SKIM_LETTER))
 				break; /* a fraction, an exponent, or what is stuck to a number */
 		}
-		s->previous.kind = SQL_PUNCT;
+		s->previous = (struct sql_token){SQL_PUNCT, SQL_QUOTING_NONE, start, 1};
 	}
 	s->lexer.p = start;
 }

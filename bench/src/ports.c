@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -13,9 +12,8 @@
 #define FIRST 12000
 #define N_PORTS 20000 /* up to 31999 */
 
-/* Whether a server could listen there. */
 static bool
-is_free(const char *host, int port)
+is_free_at(const char *host, int port)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
@@ -29,6 +27,19 @@ is_free(const char *host, int port)
 	return ok;
 }
 
+bool
+ports_is_free(int n_hosts, int port)
+{
+	for (int host = 1; host <= n_hosts; host++) {
+		char address[32];
+
+		snprintf(address, sizeof(address), "127.0.0.%d", host);
+		if (!is_free_at(address, port))
+			return false;
+	}
+	return true;
+}
+
 int
 ports_find(int n_hosts)
 {
@@ -39,15 +50,8 @@ ports_find(int n_hosts)
 		seed = (unsigned)getpid() * 2654435761u ^ (unsigned)time(NULL);
 	for (int tries = 0; tries < 4 * N_PORTS; tries++) {
 		int i = rand_r(&seed) % N_PORTS;
-		bool ok = !given[i];
 
-		for (int host = 1; ok && host <= n_hosts; host++) {
-			char address[32];
-
-			snprintf(address, sizeof(address), "127.0.0.%d", host);
-			ok = is_free(address, FIRST + i);
-		}
-		if (ok) {
+		if (!given[i] && ports_is_free(n_hosts, FIRST + i)) {
 			given[i] = true;
 			return FIRST + i;
 		}

@@ -221,7 +221,17 @@ set_real(struct result *r, const struct result_field *f, const char *text)
 	return true;
 }
 
-/* Others may have edited the file: what would move the cursor of a terminal becomes a blank. */
+/* Others may have edited the file: what would move the cursor of a terminal becomes a blank. Returns `text`. */
+static char *
+tame(char *text)
+{
+	for (char *p = text; *p != '\0'; p++) {
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			*p = ' ';
+	}
+	return text;
+}
+
 static bool
 set_text(struct result *r, const struct result_field *f, const char *text)
 {
@@ -229,10 +239,7 @@ set_text(struct result *r, const struct result_field *f, const char *text)
 
 	if (!str_copy(to, f->size, text))
 		return false;
-	for (; *to != '\0'; to++) {
-		if ((unsigned char)*to < ' ' || *to == 0x7f)
-			*to = ' ';
-	}
+	tame(to);
 	return true;
 }
 
@@ -275,12 +282,12 @@ read_header(struct reader *in)
 	char *rest, *name;
 
 	if (!next_line(in))
-		return !ferror(in->file); /* no runs yet */
+		return true; /* no runs yet, or read_lines() says what is wrong */
 	rest = in->line;
 	while ((name = next_field(&rest)) != NULL) {
 		const struct result_field *f = result_field_find(name);
 		if (f == NULL) {
-			fprintf(in->errors, "%s:1: unknown column \"%s\"\n", in->path, name);
+			fprintf(in->errors, "%s:1: unknown column \"%.64s\"\n", in->path, tame(name));
 			return false;
 		}
 		for (size_t i = 0; i < in->n_columns; i++) {
@@ -308,7 +315,7 @@ parse_line(struct reader *in, struct result *r)
 		}
 		if (!set_field(r, in->columns[n], text)) {
 			fprintf(in->errors, "%s:%u: skipped: %s \"%.64s\"\n", in->path, in->number,
-			        in->columns[n]->name, text);
+			        in->columns[n]->name, tame(text));
 			return false;
 		}
 		n++;
@@ -335,7 +342,7 @@ read_lines(struct reader *in, struct result_set *set)
 		}
 	}
 	if (ferror(in->file))
-		fprintf(in->errors, "%s: cannot be read\n", in->path);
+		fprintf(in->errors, "%s: cannot be read: %s\n", in->path, strerror(errno));
 	return !ferror(in->file);
 }
 

@@ -245,6 +245,26 @@ start_node(struct server *s, const struct server_how *how, int node, struct why 
 }
 
 static bool
+start_primary(struct server *s, const struct server_how *how, struct why *why)
+{
+	int n_hosts = how->topology.n_standbys + 1;
+
+	for (int tries = 0; tries < PORTS_TRIES; tries++) {
+		s->port = ports_find(n_hosts);
+		if (s->port == 0)
+			return why_set(why, "no free port");
+		snprintf(s->admin, sizeof(s->admin), "host=127.0.0.1 port=%d user=postgres", s->port);
+		if (start_node(s, how, 0, why))
+			return true;
+		child_stop(s->pids[0]);
+		s->pids[0] = 0;
+		if (child_stop_asked() != 0 || ports_is_free(n_hosts, s->port))
+			return false;
+	}
+	return false;
+}
+
+static bool
 open_connection(struct server *s, const char *database, struct why *why)
 {
 	char *conninfo = text_fmt("%s dbname='%s' application_name=pgweir-bench", s->admin, database);
@@ -294,14 +314,10 @@ start_all(struct server *s, const struct server_how *how, struct why *why)
 	free(host);
 	if (!fits)
 		return why_set(why, "%s: the path is too long for a Unix socket", s->folder);
-	s->port = ports_find(how->topology.n_standbys + 1);
-	if (s->port == 0)
-		return why_set(why, "no free port");
 	str_copy(s->database, sizeof(s->database), "bench");
 	str_copy(s->user, sizeof(s->user), "bench");
-	snprintf(s->admin, sizeof(s->admin), "host=127.0.0.1 port=%d user=postgres", s->port);
 	s->n_nodes = 1;
-	return make_primary(s, how, why) && start_node(s, how, 0, why) && open_connection(s, "postgres", why) &&
+	return make_primary(s, how, why) && start_primary(s, how, why) && open_connection(s, "postgres", why) &&
 	       server_exec(s, "create role bench login", why) &&
 	       server_exec(s, "create database bench owner bench", why) && open_connection(s, "bench", why) &&
 	       start_standbys(s, how, why);

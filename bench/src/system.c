@@ -98,7 +98,8 @@ system_conninfo(const struct system *sys, bool tls)
 static bool
 answers(const struct system *sys, struct why *why)
 {
-	char *conninfo = system_conninfo(sys, false);
+	/* A pooler may keep us waiting for a server that is no more: look at both now and then. */
+	char *base = system_conninfo(sys, false), *conninfo = text_fmt("%s connect_timeout=3", base);
 	PGconn *conn = PQconnectdb(conninfo);
 	PGresult *result = PQexec(conn, "select 1");
 	bool ok = PQresultStatus(result) == PGRES_TUPLES_OK;
@@ -109,16 +110,17 @@ answers(const struct system *sys, struct why *why)
 	PQclear(result);
 	PQfinish(conn);
 	free(conninfo);
+	free(base);
 	return ok;
 }
 
 static bool
-wait_until_it_answers(struct system *sys, struct why *why)
+wait_until_it_answers(struct system *sys, struct server *server, struct why *why)
 {
 	double end = child_now() + START_SECONDS;
 
 	for (int round = 0; !answers(sys, why); round++) {
-		if (!system_is_alive(sys, why) || child_now() > end)
+		if (!system_is_alive(sys, why) || !server_is_alive(server, why) || child_now() > end)
 			return false;
 		if (!child_nap(round))
 			return why_set(why, "interrupted");
@@ -191,9 +193,26 @@ start_processes(struct system *sys, const struct system_how *how, const struct p
 	return ok;
 }
 
+static bool
+start_on_a_port(struct system *sys, const struct system_how *how, struct poolconf *conf, struct server *server,
+                struct why *why)
+{
+	for (int tries = 0; tries < PORTS_TRIES; tries++) {
+		sys->port = conf->port = ports_find(1);
+		if (conf->port == 0)
+			return why_set(why, "no free port");
+		if (start_processes(sys, how, conf, why) && wait_until_it_answers(sys, server, why))
+			return true;
+		system_stop(sys);
+		if (child_stop_asked() != 0 || ports_is_free(1, conf->port))
+			return false;
+	}
+	return false;
+}
+
 bool
 system_start(struct system *sys, const struct system_spec *spec, const char *program, const struct system_how *how,
-             const struct server *server, int max_clients, struct why *why)
+             struct server *server, int max_clients, struct why *why)
 {
 	struct poolconf conf = {.spec = spec,
 	                        .folder = how->scratch,
@@ -207,7 +226,6 @@ system_start(struct system *sys, const struct system_spec *spec, const char *pro
 	                        .user = server->user,
 	                        .password = server->password};
 	char *log = file_name(spec, 0, ".log");
-	bool ok = true;
 
 	memset(sys, 0, sizeof(*sys));
 	sys->spec = spec;
@@ -220,15 +238,10 @@ system_start(struct system *sys, const struct system_spec *spec, const char *pro
 	snprintf(sys->log, sizeof(sys->log), "%s/systems/%s", how->out, log);
 	free(log);
 	sys->log_from = files_size(sys->log);
-	if (spec->n_processes > 0) {
-		sys->port = conf.port = ports_find(1);
-		str_copy(sys->host, sizeof(sys->host), how->unix_sockets ? how->scratch : "127.0.0.1");
-		ok = conf.port != 0 ? start_processes(sys, how, &conf, why) : why_set(why, "no free port");
-	}
-	if (ok && wait_until_it_answers(sys, why))
-		return true;
-	system_stop(sys);
-	return false;
+	if (spec->n_processes == 0)
+		return wait_until_it_answers(sys, server, why);
+	str_copy(sys->host, sizeof(sys->host), how->unix_sockets ? how->scratch : "127.0.0.1");
+	return start_on_a_port(sys, how, &conf, server, why);
 }
 
 void

@@ -38,7 +38,7 @@ char *system_version(const struct system_spec *spec, const char *program); /* on
 
 /* Returns when it answers a query. False: why; nothing of it is left running. */
 bool system_start(struct system *sys, const struct system_spec *spec, const char *program, const struct system_how *how,
-                  const struct server *server, int max_clients, struct why *why);
+                  struct server *server, int max_clients, struct why *why);
 bool system_is_alive(struct system *sys, struct why *why); /* false: its last words */
 void system_stop(struct system *sys);
 /* For libpq. Allocated. */

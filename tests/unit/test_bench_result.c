@@ -333,6 +333,27 @@ START_TEST(no_file_is_an_error)
 }
 END_TEST
 
+START_TEST(what_is_no_file_is_an_error)
+{
+	struct result_set set;
+
+	ck_assert_int_eq(mkdir(bench_folder_path("results.csv"), 0700), 0);
+	ck_assert(!load(&set));
+	ck_assert_ptr_nonnull(strstr(said, "/results.csv: cannot be read: Is a directory"));
+}
+END_TEST
+
+/* The terminal shows the message, and does not do what the bytes say. */
+START_TEST(garbage_is_named_without_its_control_characters)
+{
+	struct result_set set;
+
+	bench_folder_write("results.csv", "sy\033[2Jstem,tps\n1,2\n");
+	ck_assert(!load(&set));
+	ck_assert_ptr_nonnull(strstr(said, "unknown column \"sy [2Jstem\""));
+}
+END_TEST
+
 START_TEST(an_empty_file_has_no_runs)
 {
 	struct result_set set;
@@ -559,7 +580,7 @@ BENCH_FOLDER_MAIN("bench_result", nothing_is_known_at_first, a_status_has_one_li
                   half_a_header_is_written_anew, columns_are_found_by_name, an_unknown_column_is_an_error_that_names_it,
                   a_column_twice_is_an_error, malformed_lines_are_skipped_and_named,
                   a_text_that_does_not_fit_is_not_cut, nothing_is_appended_to_columns_of_another_version,
-                  no_file_is_an_error, an_empty_file_has_no_runs, a_full_disk_is_an_error,
-                  the_man_page_explains_every_column, json_is_whole_after_each_run, json_says_what_csv_says,
-                  torn_json_is_written_anew, notes_come_back, a_torn_note_does_not_swallow_the_next,
-                  no_notes_are_no_error)
+                  no_file_is_an_error, what_is_no_file_is_an_error, garbage_is_named_without_its_control_characters,
+                  an_empty_file_has_no_runs, a_full_disk_is_an_error, the_man_page_explains_every_column,
+                  json_is_whole_after_each_run, json_says_what_csv_says, torn_json_is_written_anew, notes_come_back,
+                  a_torn_note_does_not_swallow_the_next, no_notes_are_no_error)

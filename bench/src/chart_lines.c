@@ -6,6 +6,10 @@
 
 #include "style.h"
 
+/* What logs of latency are exact to, in ms: a logarithm needs something above zero. And which round number that is. */
+#define LEAST 0.001
+#define LEAST_STEP (-9)
+
 /* The first place on the axis; runs of an unknown number of clients, of systems that are missing, have none. */
 static double
 first_place(const struct grid_panel *panel)
@@ -67,8 +71,45 @@ append_ticks(struct plot *p)
 	buf_append_str(p->script, ")\n");
 }
 
+/* 1, 2, 5, 10, 20, 50, ...: the number so many steps above 1, or below. */
+static double
+round_number(int step)
+{
+	static const double digits[] = {1, 2, 5};
+	int decade = step >= 0 ? step / 3 : -((2 - step) / 3);
+
+	return digits[step - 3 * decade] * pow(10, decade);
+}
+
+/* Powers of ten alone would leave an axis of less than two decades almost bare. */
 static void
-append_axes(struct plot *p, enum chart_scale scale)
+append_logarithmic(struct plot *p, enum metric metric)
+{
+	double low = INFINITY, high = LEAST;
+	int first = LEAST_STEP, last;
+
+	for (size_t i = 0; i < p->panel->n_cells; i++) {
+		struct stats_summary s = grid_summary(&p->panel->cells[i], metric);
+		low = s.n > 0 ? fmin(low, fmax(s.min, LEAST)) : low;
+		high = s.n > 0 ? fmax(high, s.max) : high;
+	}
+	while (round_number(first + 1) <= low && round_number(first + 1) < high)
+		first++;
+	for (last = first + 1; round_number(last) < high;)
+		last++;
+	buf_append_str(p->script, "set logscale y\nset format y '%g'\nset mytics default\n");
+	if (last - first > 6)
+		return;
+	/* A little more than from tick to tick: gnuplot's logarithms may put one at the very end beyond it. */
+	buf_printf(p->script, "set yrange [%g:%g]\nset ytics (", round_number(first) * 0.999,
+	           round_number(last) * 1.001);
+	for (int step = first; step <= last; step++)
+		buf_printf(p->script, "%s%g", step > first ? ", " : "", round_number(step));
+	buf_append_str(p->script, ")\n");
+}
+
+static void
+append_axes(struct plot *p, enum metric metric, enum chart_scale scale)
 {
 	const struct grid_panel *panel = p->panel;
 	double first = first_place(panel), last = last_place(panel);
@@ -81,7 +122,7 @@ append_axes(struct plot *p, enum chart_scale scale)
 		buf_printf(p->script, "set xlabel 'clients' offset 0,0.4\nset logscale x\nset xrange [%g:%g]\n",
 		           first / pow(last / first, 0.04), last * pow(last / first, 0.04));
 	if (scale == CHART_LOGARITHMIC)
-		buf_append_str(p->script, "set logscale y\nset format y '%g'\nset mytics default\n");
+		append_logarithmic(p, metric);
 	else
 		buf_append_str(p->script, "set yrange [0:*]\nset format y '%.10g'\n");
 	buf_append_str(
@@ -100,11 +141,11 @@ has_points(const struct grid_panel *panel, size_t series, enum metric metric)
 	return false;
 }
 
-/* The rows "position median min max" of one series. A logarithm needs something above zero: logs are exact to 0.001 ms. */
+/* The rows "position median min max" of one series. */
 static void
 append_points(struct plot *p, size_t series, enum metric metric, enum chart_scale scale)
 {
-	double least = scale == CHART_LOGARITHMIC ? 0.001 : 0;
+	double least = scale == CHART_LOGARITHMIC ? LEAST : 0;
 
 	buf_printf(p->script, "$s%zu << END_OF_DATA\n", series);
 	for (size_t i = 0; i < p->panel->n_cells; i++) {
@@ -170,7 +211,7 @@ chart_draw_lines(struct plot *p, enum metric metric, enum chart_scale scale)
 	const char *comma = "plot ";
 
 	chart_begin(p, metric_infos[metric].title, metric_infos[metric].heading, 310 + key_height(panel));
-	append_axes(p, scale);
+	append_axes(p, metric, scale);
 	for (size_t i = 0; i < panel->n_series; i++) {
 		if (has_points(panel, i, metric))
 			append_points(p, i, metric, scale);

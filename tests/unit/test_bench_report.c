@@ -398,6 +398,30 @@ START_TEST(odd_figures_do_not_stop_the_charts)
 }
 END_TEST
 
+START_TEST(short_axes_of_time_have_ticks_between_powers_of_ten)
+{
+	struct result r = run_of("direct", 16, 1, 100);
+	char *script;
+
+	begin();
+	r.latency_p50_ms = 0.5;
+	r.latency_p99_ms = 120;
+	keep(&r);
+	r.clients = 64;
+	r.latency_p50_ms = 70; /* two decades and more: powers of ten are enough */
+	r.latency_p99_ms = 400;
+	keep(&r);
+	save(folder);
+	struct outcome o = report(folder, NULL);
+	ck_assert_int_eq(o.code, 0);
+	script = bench_folder_read("charts/charts.gnuplot");
+	assert_has(script, "set ytics (100, 200, 500)\n");
+	assert_has_not(script, "set ytics (0.5");
+	free(script);
+	outcome_fini(&o);
+}
+END_TEST
+
 START_TEST(names_cannot_break_out_of_the_page)
 {
 	char *html;
@@ -634,10 +658,10 @@ START_TEST(nothing_in_common_is_an_error)
 END_TEST
 
 BENCH_FOLDER_MAIN("bench_report", figures_have_three_digits, text_tables_are_aligned, html_is_escaped, plausible_page,
-                  without_gnuplot_the_page_says_so, names_cannot_break_out_of_the_page,
-                  odd_figures_do_not_stop_the_charts, an_unknown_baseline_is_an_error,
-                  a_folder_without_results_is_an_error, results_without_runs_are_an_error,
-                  nothing_measured_is_still_a_report, leaves_out_what_says_nothing,
+                  without_gnuplot_the_page_says_so, short_axes_of_time_have_ticks_between_powers_of_ten,
+                  names_cannot_break_out_of_the_page, odd_figures_do_not_stop_the_charts,
+                  an_unknown_baseline_is_an_error, a_folder_without_results_is_an_error,
+                  results_without_runs_are_an_error, nothing_measured_is_still_a_report, leaves_out_what_says_nothing,
                   shows_spread_and_failures_where_there_are_any, compares_each_system_with_its_own_first_line,
                   compares_cells_of_two_folders, runs_that_overlap_are_neither_better_nor_worse,
                   nothing_in_common_is_an_error)

@@ -129,16 +129,11 @@ run_pgbench(const struct pgbench_how *how, const struct pgbench_files *files, st
 	text_list_fini(&argv);
 	if (pid < 0)
 		return false;
-	if (watch != NULL)
-		samples_watch(&watch->samples, SAMPLE_PGBENCH, pid);
-	rc = child_wait(pid, watch != NULL ? watch_tick : NULL, watch);
-	if (watch != NULL)
-		watch->end = child_now();
+	samples_watch(&watch->samples, SAMPLE_PGBENCH, pid);
+	rc = child_wait(pid, watch_tick, watch);
+	watch->end = child_now();
 	if (rc == -1)
-		return why_set(why, "%s",
-		               child_stop_asked() ? "interrupted"
-		               : watch != NULL    ? watch->why.text
-		                                  : "stopped");
+		return why_set(why, "%s", child_stop_asked() ? "interrupted" : watch->why.text);
 	text = files_read(files->errors);
 	line = text_error_line(text);
 	free(text);
@@ -175,20 +170,25 @@ remove_logs(const char *prefix)
  * time, by what ten clients need to connect.
  */
 static bool
-time_to_connect(const struct pgbench_how *how, const struct pgbench_files *files, double *out, struct why *why)
+time_to_connect(const struct measure_how *how, const struct pgbench_how *pgbench, const struct pgbench_files *files,
+                double *out, struct why *why)
 {
-	struct pgbench_how probe = *how;
+	struct pgbench_how probe = *pgbench;
 	struct pgbench_report report;
+	struct watch watch;
+	bool ok;
 
-	probe.clients = how->clients < PROBE_CLIENTS ? how->clients : PROBE_CLIENTS;
+	probe.clients = pgbench->clients < PROBE_CLIENTS ? pgbench->clients : PROBE_CLIENTS;
 	probe.seconds = 0;
 	probe.transactions = 1;
 	probe.rate = 0;
 	probe.log_prefix = NULL;
-	if (!run_pgbench(&probe, files, NULL, &report, why))
-		return false;
-	*out = isnan(report.connect_ms) ? 0 : report.connect_ms / 1000 / probe.clients * how->clients;
-	return true;
+	watch_begin(&watch, how, GRACE_SECONDS);
+	ok = run_pgbench(&probe, files, &watch, &report, why);
+	samples_fini(&watch.samples);
+	if (ok)
+		*out = isnan(report.connect_ms) ? 0 : report.connect_ms / 1000 / probe.clients * pgbench->clients;
+	return ok;
 }
 
 static void
@@ -294,7 +294,7 @@ measure_pgbench(const struct measure_how *how, const char *conninfo, struct resu
 	struct beside beside = {0};
 	double connecting = 0;
 	bool ok = pgbench.seconds == 0 || cell->workload->client == CLIENT_RECONNECTS ||
-	          time_to_connect(&pgbench, &files, &connecting, why);
+	          time_to_connect(how, &pgbench, &files, &connecting, why);
 
 	remove_logs(prefix);
 	ok = ok && (cell->idle == 0 || beside_start(&beside, how, conninfo, cell->idle, why));

@@ -8,12 +8,14 @@
 #include "ports.h"
 
 #include <libpq-fe.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define START_SECONDS 30
+#define ANSWER_SECONDS 3
 
 char *
 system_find_program(const struct system_spec *spec, const char *given, const char *scratch, struct why *why)
@@ -95,18 +97,33 @@ system_conninfo(const struct system *sys, bool tls)
 	                sys->password, security);
 }
 
+/* A pooler may keep us waiting for a server that is no more: both are to be looked at now and then. */
+static bool
+comes_in_time(PGconn *conn)
+{
+	struct pollfd fd = {.fd = PQsocket(conn), .events = POLLIN};
+	double end = child_now() + ANSWER_SECONDS;
+
+	while (PQconsumeInput(conn) && PQisBusy(conn)) {
+		if (child_now() > end || child_stop_asked() != 0)
+			return false;
+		poll(&fd, 1, 100);
+	}
+	return true;
+}
+
 static bool
 answers(const struct system *sys, struct why *why)
 {
-	/* A pooler may keep us waiting for a server that is no more: look at both now and then. */
-	char *base = system_conninfo(sys, false), *conninfo = text_fmt("%s connect_timeout=3", base);
+	char *base = system_conninfo(sys, false), *conninfo = text_fmt("%s connect_timeout=%d", base, ANSWER_SECONDS);
 	PGconn *conn = PQconnectdb(conninfo);
-	PGresult *result = PQexec(conn, "select 1");
+	bool asked = PQstatus(conn) == CONNECTION_OK && PQsendQuery(conn, "select 1") == 1;
+	PGresult *result = asked && comes_in_time(conn) ? PQgetResult(conn) : NULL;
 	bool ok = PQresultStatus(result) == PGRES_TUPLES_OK;
 
 	if (!ok)
-		why_set(why, "%s does not answer: %.*s", sys->spec->name, (int)strcspn(PQerrorMessage(conn), "\n"),
-		        PQerrorMessage(conn));
+		why_set(why, "%s does not answer%s%.*s", sys->spec->name, *PQerrorMessage(conn) != '\0' ? ": " : "",
+		        (int)strcspn(PQerrorMessage(conn), "\n"), PQerrorMessage(conn));
 	PQclear(result);
 	PQfinish(conn);
 	free(conninfo);

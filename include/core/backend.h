@@ -70,6 +70,7 @@ struct backend {
 #define SEQUENCES_OF_MANY UINT64_MAX
 	uint64_t n_units_sent, n_units_done; /* of clients */
 	uint64_t watched_unit;               /* the last one sent before it was asked (watch) */
+	uint64_t hidden_ended_us;            /* when it answered the last hidden unit */
 	uint64_t discarding_unit;            /* the last unit that may end all statements, + 1 */
 	struct pool *pool;
 	struct session *session;   /* BACKEND_ACTIVE; its own one from the beginning */

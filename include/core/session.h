@@ -39,6 +39,7 @@ struct session {
 	uint16_t pins;         /* enum pin: why it keeps its backend; see session_pin() */
 	bool parse_is_unbound; /* the unnamed statement was parsed and not bound since: it needs this backend */
 	bool at_unit_start;    /* SKIPPING: the first message of the unit is still to be seen */
+	bool next_is_canceled; /* BRAKED: the unit that waits is to be cancelled as soon as it is sent */
 	bool is_queued;        /* in its pool's list of waiters; the pool's field */
 	bool logged_in;        /* counts as a client of its group */
 	uint8_t secret_len;
@@ -102,6 +103,7 @@ void session_unit_done(struct session *s);
 void session_progress(struct session *s); /* something was answered, and something is still owed */
 void session_flow(struct session *s);     /* lets both directions run or stop, as buffers and state demand */
 void session_parameter_changed(struct session *s);
+void session_cancels_over(struct session *s);    /* no cancel request for its backend is under way any more */
 void session_settings_failed(struct session *s); /* its settings could not be restored: it can't go on */
 
 /* CancelRequest for a key of this proxy. False: nothing to be done (unknown, wrong secret, idle). */

@@ -272,7 +272,9 @@ backend_cancel_finished(struct backend *b)
 	b->n_cancels--;
 	if (b->n_cancels > 0)
 		return;
-	if (b->state == BACKEND_BEING_CANCELED)
+	if (b->session != NULL)
+		session_cancels_over(b->session);
+	else if (b->state == BACKEND_BEING_CANCELED)
 		backend_release(b);
 	else if (b->state == BACKEND_ABANDONED && !replyq_is_open(&b->owed) && b->msg_left == 0)
 		backend_settled(b);

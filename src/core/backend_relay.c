@@ -55,7 +55,6 @@ finish_apply(struct backend *b)
 		b->applying = NULL;
 		if (chore == CHORE_APPLY && b->session != NULL && b->strays_of != b->session->id)
 			b->strays_of = 0;
-		cancel_send_ready(b);
 		return;
 	}
 	settings_unref(&b->applying);
@@ -244,10 +243,12 @@ got_ready(struct backend *b, const uint8_t *body, size_t n, struct buf *other)
 {
 	char tx;
 	enum replyq_fate fate;
+	bool is_hidden;
 
 	if (parse_ready(body, n, &tx) != STATUS_OK)
 		return REPLYQ_UNEXPECTED;
 	fate = replyq_got(&b->owed, BE_READY, tx);
+	is_hidden = fate == REPLYQ_HIDE;
 	if (b->changed_schema && tx == TX_IDLE) {
 		/* now others see it, too */
 		b->changed_schema = false;
@@ -258,10 +259,13 @@ got_ready(struct backend *b, const uint8_t *body, size_t n, struct buf *other)
 		b->ready_is_held = must_hold_ready(b);
 		if (b->ready_is_held)
 			fate = REPLYQ_HIDE;
-	} else if (fate == REPLYQ_HIDE && b->applying != NULL)
+	} else if (is_hidden && b->applying != NULL) {
 		finish_apply(b);
-	else if (fate == REPLYQ_HIDE && b->probe != NULL)
+	} else if (is_hidden && b->probe != NULL) {
 		finish_probe(b, other);
+	}
+	if (is_hidden && b->state != BACKEND_CLOSED)
+		cancel_hidden_unit_over(b);
 	return fate;
 }
 

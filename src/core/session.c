@@ -827,6 +827,21 @@ session_parameter_changed(struct session *s)
 	settings_unref(&old);
 }
 
+void
+session_cancels_over(struct session *s)
+{
+	/* else it waits for an answer, too */
+	if (s->state == SESSION_BRAKED && !replyq_is_open(&s->backend->owed))
+		session_step(s, EV_UNIT_DONE, NULL);
+}
+
+/* Something of the client's is under way there, not only of ours. */
+static bool
+serves_client(const struct backend *b)
+{
+	return b->state == BACKEND_TUNNEL || b->n_units_sent != b->n_units_done || !replyq_at_boundary(&b->owed);
+}
+
 bool
 session_cancel(struct proxy *p, const struct mail_cancel *m)
 {
@@ -835,10 +850,13 @@ session_cancel(struct proxy *p, const struct mail_cancel *m)
 	HASH_FIND(hh, p->sessions_by_key, &m->pid, sizeof(m->pid), s);
 	if (s == NULL || !secret_equal(m->secret, m->secret_len, s->cancel_secret, s->secret_len))
 		return false;
-	if (s->backend != NULL && (replyq_is_open(&s->backend->owed) || s->state == SESSION_TUNNEL)) {
+	if (s->backend != NULL && serves_client(s->backend)) {
 		cancel_begin(s->backend, m);
 		return true;
 	}
+	/* behind a hidden unit, and seen to be there */
+	if (s->state == SESSION_BRAKED && s->stream.in.len > 0)
+		s->next_is_canceled = true;
 	session_step(s, EV_CANCEL, NULL);
 	return false;
 }

@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 #include "core/backend.h"
+#include "core/cancel.h"
 #include "core/prepared_note.h"
 #include "core/session.h"
 #include "core/shown.h"
@@ -108,6 +109,11 @@ relay_idle(struct session *s, struct session_input *in)
 	enum session_state next;
 	struct frame f;
 
+	if (s->next_is_canceled) {
+		s->next_is_canceled = false;
+		s->at_unit_start = true;
+		return SESSION_SKIPPING;
+	}
 	for (;;) {
 		drop_rest(s, in);
 		enum status status = frame_next(in->p + in->used, in->n - in->used, &f);
@@ -204,7 +210,8 @@ begins_unit(char type)
 
 /*
  * A pipelining client may send some units ahead while nobody waits; else its next unit waits for the answer of the one
- * under way, so that the backend can be passed on. What is sent can't be taken back for somebody who comes to wait.
+ * under way, so that the backend can be passed on. What is sent can't be taken back for somebody who comes to wait. Nor is
+ * any unit to meet a cancel request that is still under way: it was meant for an earlier one.
  */
 static bool
 must_brake(const struct session *s, char type)
@@ -213,7 +220,7 @@ must_brake(const struct session *s, char type)
 
 	if (!replyq_at_boundary(owed) || !begins_unit(type))
 		return false;
-	if (replyq_must_wait(owed))
+	if (replyq_must_wait(owed) || s->backend->n_cancels > 0)
 		return true;
 	if (owed->n == 0)
 		return false;
@@ -506,6 +513,10 @@ relay_client(struct session *s, struct session_input *in)
 		return next;
 	counter_add(&s->pool->stats.bytes_received, r.pos);
 	counter_add(&s->proxy->bytes_from_clients, r.pos);
+	if (s->next_is_canceled && r.pos > 0 && next != SESSION_CLOSED) {
+		s->next_is_canceled = false;
+		cancel_begin(b, NULL);
+	}
 	sent = r.pos > r.from ? stream_send(&b->stream, r.p + r.from, r.pos - r.from) : stream_flush(&b->stream);
 	if (sent == STATUS_CLOSED && is_fresh)
 		return try_another(s, in);

@@ -271,6 +271,191 @@ START_TEST(late_cancel_goes_nowhere)
 }
 END_TEST
 
+/* ---- behind settings that are put back first ---- */
+
+struct staged {
+	struct fake_server *server;
+	struct daemon *d;
+	struct rawconn *a, *b, *backend;
+};
+
+static void
+answer(struct staged *x, const char *tag)
+{
+	fake_reply_complete(x->backend, tag);
+	fake_reply_ready(x->backend, 'I');
+	raw_flush(x->backend);
+}
+
+static struct rawconn *
+staged_login(struct staged *x)
+{
+	struct rawconn *c = raw_tcp(x->d->port);
+
+	packet_login(&c->out, "app", "app");
+	raw_flush(c);
+	if (x->backend == NULL)
+		x->backend = fake_server_login(x->server);
+	ck_assert(raw_finish_login(c));
+	return c;
+}
+
+/* The server connection carries a's setting; b's statement has been sent behind what takes it away again. */
+static struct staged
+stage_replay(const char *sql)
+{
+	struct staged x = {.server = fake_server_new()};
+
+	x.d = daemon_start(pg, &(struct daemon_conf){.settings = "default_pool_size = 1\nproxies = 1\n"
+	                                                         "session_state = preserve\nsession_state_sample = 0\n",
+	                                             .databases = fake_server_databases(x.server)});
+	x.a = staged_login(&x);
+	x.b = staged_login(&x);
+	raw_query(x.a, "set work_mem = '3MB'");
+	raw_read_type(x.backend, 'Q');
+	answer(&x, "SET");
+	ck_assert_int_eq(raw_until_ready(x.a), 'I');
+	raw_query(x.b, sql);
+	ck_assert_int_eq(raw_read(x.backend).type, 'P');
+	query_assert_message((char *)raw_read_type(x.backend, 'Q').body, sql);
+	return x;
+}
+
+static void
+unstage(struct staged *x)
+{
+	raw_close(x->a);
+	raw_close(x->b);
+	raw_close(x->backend);
+	daemon_stop(x->d);
+	fake_server_free(x->server);
+}
+
+/* A request comes, and the server takes notice of it. */
+static void
+take_request(struct staged *x)
+{
+	uint32_t code = 0;
+	struct rawconn *request = fake_server_accept(x->server, 5000, &code);
+
+	ck_assert_msg(request != NULL && code == 80877102, "the cancel does not reach the server");
+	raw_close(request);
+}
+
+static void
+answer_canceled(struct staged *x, char status)
+{
+	fake_reply_error(x->backend, "ERROR", "57014", "canceling statement due to user request");
+	fake_reply_ready(x->backend, status);
+	raw_flush(x->backend);
+	ck_assert_int_eq(raw_until_ready(x->b), status);
+	ck_assert_str_eq(x->b->sqlstate, "57014");
+}
+
+/* While the server may not have begun with the statement it may ignore it. */
+START_TEST(cancel_behind_settings_is_kept_until_it_helps)
+{
+	struct staged x = stage_replay("select 'of b'");
+	struct rawconn *requester = raw_send_cancel(x.d->port, x.b->cancel_pid, x.b->cancel_key);
+	uint32_t code;
+
+	ck_assert_ptr_null(fake_server_accept(x.server, 200, &code));
+	ck_assert(!raw_wait_message(requester, 0));
+	fake_reply_ready(x.backend, 'I');
+	raw_flush(x.backend);
+	take_request(&x);
+	ck_assert_int_eq(raw_read_byte(requester), -1);
+	raw_close(requester);
+	take_request(&x);
+	answer_canceled(&x, 'I');
+	/* that was it */
+	raw_query(x.b, "select 2");
+	raw_read_type(x.backend, 'Q');
+	ck_assert_ptr_null(fake_server_accept(x.server, 300, &code));
+	answer(&x, "SELECT 0");
+	ck_assert_int_eq(raw_until_ready(x.b), 'I');
+	unstage(&x);
+}
+END_TEST
+
+/* In a transaction the client's next statement has the same server process. */
+START_TEST(next_statement_waits_for_a_cancel_on_its_way)
+{
+	struct staged x = stage_replay("begin; select pg_sleep(9)");
+	struct rawconn *requester = raw_send_cancel(x.d->port, x.b->cancel_pid, x.b->cancel_key), *request;
+	uint32_t code;
+
+	ck_assert_int_eq(daemon_show(x.d, "pools", "database", "app", "cl_active"), 2);
+	fake_reply_ready(x.backend, 'I');
+	raw_flush(x.backend);
+	take_request(&x);
+	raw_close(requester);
+	request = fake_server_accept(x.server, 5000, &code);
+	ck_assert(request != NULL);
+	answer_canceled(&x, 'E');
+	raw_query(x.b, "rollback");
+	ck_assert_msg(!raw_wait_message(x.backend, 200), "a statement was sent into a cancel");
+	raw_close(request);
+	raw_read_type(x.backend, 'Q');
+	answer(&x, "ROLLBACK");
+	ck_assert_int_eq(raw_until_ready(x.b), 'I');
+	unstage(&x);
+}
+END_TEST
+
+/* A request for a statement that began long ago is made once: what catches it may take its time. */
+START_TEST(cancel_of_a_running_statement_is_not_repeated)
+{
+	struct staged x = stage_replay("select 'of b'");
+	uint32_t code;
+
+	fake_reply_ready(x.backend, 'I');
+	fake_reply_row(x.backend, "first");
+	raw_flush(x.backend);
+	raw_read_type(x.b, 'D');
+	ck_assert_ptr_null(fake_server_accept(x.server, 100, &code));
+	raw_close(raw_send_cancel(x.d->port, x.b->cancel_pid, x.b->cancel_key));
+	take_request(&x);
+	ck_assert_ptr_null(fake_server_accept(x.server, 300, &code));
+	answer_canceled(&x, 'I');
+	unstage(&x);
+}
+END_TEST
+
+static bool
+waits_for_lock(PGconn *direct)
+{
+	return query_int(direct, "select count(*) from pg_stat_activity where usename = 'app' and wait_event_type = "
+	                         "'Lock'") > 0;
+}
+
+/* Its Parse on another server connection is part of the client's statement. */
+START_TEST(statement_that_is_being_prepared_anew)
+{
+	struct daemon *d = start("default_pool_size = 2\nproxies = 1\n");
+	PGconn *a = daemon_connect(d), *b = daemon_connect(d), *direct = cluster_connect(pg, "app"),
+	       *watch = cluster_connect(pg, "app");
+
+	query_ok(direct, "create table cancel_t (i int)");
+	query_ok(direct, "grant select on cancel_t to app");
+	ck_assert_int_eq(PQresultStatus(PQprepare(a, "s", "select count(*) from cancel_t", 0, NULL)), PGRES_COMMAND_OK);
+	query_ok(b, "begin"); /* has the server connection now that knows it */
+	query_ok(direct, "begin; lock table cancel_t in access exclusive mode");
+	ck_assert_int_eq(PQsendQueryPrepared(a, "s", 0, NULL, NULL, NULL, 0), 1);
+	ck_assert(wait_until(waits_for_lock(watch), 5000));
+	send_cancel(a);
+	ck_assert_str_eq(query_finish(a), "57014");
+	query_ok(direct, "rollback");
+	ck_assert_int_eq(PQresultStatus(PQexecPrepared(a, "s", 0, NULL, NULL, NULL, 0)), PGRES_TUPLES_OK);
+	query_ok(direct, "drop table cancel_t");
+	PQfinish(watch);
+	PQfinish(a);
+	PQfinish(b);
+	PQfinish(direct);
+	daemon_stop(d);
+}
+END_TEST
+
 /* ---- the storm ---- */
 
 #define STORM_TURNS 60
@@ -353,4 +538,6 @@ END_TEST
 SUITE_MAIN("cancel", 60, running_statement, running_statement_over_proxies, waiting_session,
            waiting_session_over_proxies, waiting_session_with_a_pipeline, idle_sessions_are_left_alone,
            wrong_secrets_do_nothing, keys_differ_between_sessions, backend_waits_for_its_cancel,
-           late_cancel_goes_nowhere, storm_of_cancels_hits_only_its_targets)
+           late_cancel_goes_nowhere, cancel_behind_settings_is_kept_until_it_helps,
+           next_statement_waits_for_a_cancel_on_its_way, cancel_of_a_running_statement_is_not_repeated,
+           statement_that_is_being_prepared_anew, storm_of_cancels_hits_only_its_targets)

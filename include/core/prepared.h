@@ -18,6 +18,7 @@
 
 struct backend;
 struct session;
+struct statement;
 struct unnamed;
 
 /* One run of client bytes on its way to the backend: [from, pos) is looked at and still to be sent. */
@@ -41,6 +42,8 @@ bool prepared_is_on(const struct session *s);
 enum prepared_verdict prepared_client_message(struct relay *r, const struct frame *f, size_t *n_replaced);
 /* Notes a Query, which ends the unnamed statement. False: no memory. */
 bool prepared_client_query(struct session *s);
+/* An SQL text that is about to be executed executes it. */
+void prepared_suspect(struct session *s, struct statement *st);
 /* A Query that may end all statements (DISCARD, DEALLOCATE): nothing may be sent behind it before it is answered. */
 bool prepared_may_discard(const uint8_t *sql, size_t n);
 /* The unit that is being sent holds such a statement: nor behind its Sync. */

@@ -600,6 +600,30 @@ suspicion_of(const struct session *s, struct statement *st, struct suspicion *sc
 	return scratch;
 }
 
+static void
+suspect_use(struct session *s, const struct statement *st, const struct suspicion *x)
+{
+	const uint8_t *text = NULL;
+	size_t n;
+
+	state_suspect(s, x);
+	if ((x->flags & SUSPECT_ANY_SETTING) != 0) {
+		n = text_of(s, st, &text);
+		state_touch_mentioned(s, text, n);
+	}
+	if (state_wants_text(s, x) && (n = text_of(s, st, &text)) > 0)
+		state_text_note(s, text, n);
+}
+
+void
+prepared_suspect(struct session *s, struct statement *st)
+{
+	struct suspicion scratch;
+
+	if (state_looks_at_texts(s))
+		suspect_use(s, st, suspicion_of(s, st, &scratch));
+}
+
 /* The server fails at this place, for a name that it does not know; prepared_reword_error() says why it really does. */
 static enum prepared_verdict
 refuse(struct relay *r, const struct frame *f, const struct statement_ref *ref, size_t *n_replaced)
@@ -628,17 +652,10 @@ on_use(struct relay *r, const struct frame *f, const struct statement_ref *ref, 
 		if (state_looks_at_texts(s)) {
 			if (!state_may_execute(s, x))
 				return refuse(r, f, ref, n_replaced);
-			state_suspect(s, x);
+			suspect_use(s, st, x);
+			if ((x->flags & SUSPECT_ANY_SETTING) != 0)
+				state_touch_mentioned(s, r->p + r->pos + MSG_HEADER, f->avail - MSG_HEADER);
 		}
-		if ((x->flags & SUSPECT_ANY_SETTING) != 0 && state_looks_at_texts(s)) {
-			size_t n_mentioning = text_of(s, st, &text);
-
-			state_touch_mentioned(s, text, n_mentioning);
-			state_touch_mentioned(s, r->p + r->pos + MSG_HEADER, f->avail - MSG_HEADER);
-		}
-		if (state_wants_text(s, x) && (n_text = text_of(s, st, &text)) > 0)
-			state_text_note(s, text, n_text);
-		n_text = 0;
 		if ((x->flags & (SUSPECT_PREPARES | SUSPECT_EXECUTES)) != 0)
 			n_text = text_of(s, st, &text);
 	}

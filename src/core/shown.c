@@ -75,14 +75,17 @@ find_item(const struct backend *b, const char *name)
 
 /* An empty statement will do where the text does not execute it: it is parsed in any state of any transaction. */
 static bool
-show(struct relay *r, const char *name, const struct statement *st, bool is_executed)
+show(struct relay *r, const char *name, struct statement *st, bool is_executed)
 {
 	static const uint8_t empty[] = {0, 0, 0};
 	const uint8_t *body = empty;
 	size_t n = sizeof(empty);
 
-	if (is_executed && !statement_is_large(st))
-		body = statement_body(st, &n);
+	if (is_executed) {
+		prepared_suspect(r->session, st);
+		if (!statement_is_large(st))
+			body = statement_body(st, &n);
+	}
 	/* what SQL has prepared under that name here is not this session's: it would have been told that the name is in use */
 	return note_send_close(r, name, REPLYQ_SWALLOW, NULL) &&
 	       note_send_parse(r, name, body, n, REPLYQ_SWALLOW, NULL);
@@ -111,7 +114,7 @@ show_mentions(struct relay *r, const char *portal, const uint8_t *sql, size_t n)
 
 	sql_mentions_init(&m, sql, n, session_standard_strings(s));
 	while (sql_mentions_next(&m, &x) && (b->shown == NULL || b->shown->n < ITEMS_MAX)) {
-		const struct statement *st = x.n_name > 0 ? names_find(s->names, x.name) : NULL;
+		struct statement *st = x.n_name > 0 ? names_find(s->names, x.name) : NULL;
 		bool is_first = find_item(b, x.name) == NULL;
 		struct item *item;
 

@@ -448,9 +448,34 @@ START_TEST(an_emptied_startup_value_stays_empty)
 }
 END_TEST
 
+/* EXECUTE does what was prepared by the protocol, whatever that is. */
+START_TEST(sql_executes_what_the_protocol_prepared)
+{
+	struct daemon *d = one_backend();
+	PGconn *a = daemon_try_connect(d, "client_encoding=latin1 options='-c datestyle=postgres,mdy'"),
+	       *b = daemon_connect(d);
+
+	PQclear(PQprepare(a, "p", "reset all", 0, NULL));
+	PQclear(PQprepare(a, "q", "select set_config('work_mem', '7MB', false)", 0, NULL));
+	query_ok(a, "set datestyle = iso, ymd");
+	query_ok(a, "execute p");
+	ck_assert_str_eq(PQparameterStatus(a, "client_encoding"), "LATIN1");
+	ck_assert_str_eq(PQparameterStatus(a, "DateStyle"), "Postgres, MDY");
+	ck_assert_str_eq(query_text(a, "show client_encoding"), "LATIN1");
+	query_ok(a, "execute q");
+	others_turn(b);
+	ck_assert_str_eq(query_text(b, "show work_mem"), "4MB");
+	ck_assert_str_eq(query_text(a, "show work_mem"), "7MB");
+	PQfinish(a);
+	PQfinish(b);
+	daemon_stop(d);
+}
+END_TEST
+
 SUITE_MAIN("state_regress", 30, reset_goes_back_to_the_startup_value, set_and_reset_in_one_text, reset_in_a_transaction,
            currval_is_never_another_sessions, currval_in_the_extended_protocol, currval_in_one_transaction,
            currval_is_not_refused, strict_keeps_the_backend_after_nextval, own_notifications_are_known,
            startup_values_are_told_before_the_end_of_the_unit_that_resets, nothing_overtakes_the_startup_values,
            a_reset_leaves_what_it_does_not_name, a_login_value_in_place_of_the_startup_value_stays,
-           a_login_value_may_be_set_where_a_reset_is_suspected, an_emptied_startup_value_stays_empty)
+           a_login_value_may_be_set_where_a_reset_is_suspected, an_emptied_startup_value_stays_empty,
+           sql_executes_what_the_protocol_prepared)

@@ -74,8 +74,7 @@ struct state_marks {
 	struct state_touched *touched;
 	struct state_text *text;  /* NULL: none is suspect, or not known */
 	struct settings *startup; /* its settings as of login */
-	/* reported ones as the client knows them, while startup ones are put back; NULL: all of its own */
-	struct settings *told;
+	struct settings *told;    /* reported ones as the client knows them, while some are withheld; else NULL */
 	uint64_t pinned_since_us;
 	uint64_t asked_unit; /* of the backend: after which unit it was asked last */
 };
@@ -138,21 +137,20 @@ void state_got_row(struct backend *b, const uint8_t *body, size_t n);
 void state_got_complete(struct backend *b);
 void state_probe_over(struct backend *b);
 /*
- * A ParameterStatus of the client's unit, behind no SET. True: it only says that a startup setting was reset, which is put
- * back; what the client should be told instead is in out, nothing if it knows already.
- */
-bool state_parameter_was_reset(struct backend *b, const char *name, const char *value, struct buf *out);
-/*
  * The server is being asked, and the session could go on without the answer: nothing made it doubtful (state_sample.h), and
  * the client waits for nothing.
  */
 bool state_is_only_watched(const struct backend *b);
-/* What the client was told last of a reported setting; NULL: nothing. */
-const char *state_told(const struct session *s, const char *name);
-void state_tell(struct session *s, const char *name, const char *value);
-void state_all_is_told(struct session *s);
-/* A ParameterStatus of the hidden unit, which put something back. True: the client does not know that value. */
-bool state_parameter_was_restored(struct backend *b, const char *name, const char *value);
+void state_parameter_was_restored(struct backend *b, const char *name, const char *value);
+
+/* ---- reports ---- */
+/*
+ * In a unit that may have reset startup settings the server reports what they were reset to. Nothing of that is for the
+ * client: what has changed is told when all is put back.
+ */
+bool state_withholds(struct session *s, const char *name); /* this ParameterStatus, which came just now */
+void state_withhold(struct session *s);                    /* from now on */
+void state_tell(struct session *s, struct buf *out);       /* ... up to here, in front of the unit's end */
 
 /* ---- marks.text ---- */
 /* What was just suspected is to be told by its text; state_suspect_text does so itself. */

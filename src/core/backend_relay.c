@@ -89,27 +89,29 @@ got_applied_value(struct backend *b, const uint8_t *body, size_t n)
 	backend_note_parameter(b, name, value);
 }
 
+/* A value that the label will have, since it is being applied, is no news. */
 static enum replyq_fate
-got_parameter(struct backend *b, const uint8_t *body, size_t n, enum replyq_fate fate, struct buf *other)
+got_parameter(struct backend *b, const uint8_t *body, size_t n, enum replyq_fate fate)
 {
 	struct parameter_status ps;
-	bool hidden = fate == REPLYQ_HIDE;
+	struct session *s = b->session;
+	bool hidden = fate == REPLYQ_HIDE, is_asking = s != NULL && b->probe != NULL;
 
 	if (parse_parameter_status(body, n, &ps) != STATUS_OK)
 		return fate;
-	if (hidden && b->applying != NULL) /* the label will be the settings that are being applied */
+	if (hidden && b->applying != NULL)
 		return b->chore == CHORE_APPLY && backend_login_parameter_changed(b, ps.name, ps.value) ? REPLYQ_FORWARD
 		                                                                                        : fate;
-	if (!hidden && state_parameter_was_reset(b, ps.name, ps.value, other))
-		return REPLYQ_HIDE;
+	if (is_asking || (s != NULL && !hidden))
+		fate = state_withholds(s, ps.name) ? REPLYQ_HIDE : REPLYQ_FORWARD;
 	if (b->state == BACKEND_IDLE || b->chore == CHORE_CONNECT_QUERY)
 		backend_note_login_parameter(b, ps.name, ps.value);
 	else
 		backend_note_parameter(b, ps.name, ps.value);
-	if (hidden && b->probe != NULL && state_parameter_was_restored(b, ps.name, ps.value))
-		fate = REPLYQ_FORWARD;
-	if (b->session != NULL && (!hidden || b->probe != NULL))
-		session_parameter_changed(b->session);
+	if (is_asking)
+		state_parameter_was_restored(b, ps.name, ps.value);
+	if (is_asking || (s != NULL && !hidden))
+		session_parameter_changed(s);
 	return fate;
 }
 
@@ -227,13 +229,22 @@ must_hold_ready(const struct backend *b)
 	       state_must_restore(s) && !session_is_in_forbidden_block(s);
 }
 
+/* The end of the client's unit, behind what was withheld in it. */
+static void
+end_unit(struct backend *b, struct buf *other)
+{
+	if (b->session != NULL)
+		state_tell(b->session, other);
+	build_ready(other, b->owed.tx);
+}
+
 /* What was asked last is answered. */
 static void
 finish_probe(struct backend *b, struct buf *other)
 {
 	state_probe_over(b);
 	if (b->ready_is_held)
-		build_ready(other, b->owed.tx);
+		end_unit(b, other);
 	b->ready_is_held = false;
 }
 
@@ -258,7 +269,12 @@ got_ready(struct backend *b, const uint8_t *body, size_t n, struct buf *other)
 		note_statistics(b);
 		b->ready_is_held = must_hold_ready(b);
 		if (b->ready_is_held)
-			fate = REPLYQ_HIDE;
+			state_withhold(b->session);
+		else if (b->session != NULL && b->session->marks.told != NULL)
+			end_unit(b, other);
+		else
+			return fate;
+		fate = REPLYQ_HIDE;
 	} else if (is_hidden && b->applying != NULL) {
 		finish_apply(b);
 	} else if (is_hidden && b->probe != NULL) {
@@ -304,7 +320,7 @@ got_message(struct backend *b, const struct frame *f, const uint8_t *p, struct b
 	fate = replyq_got(&b->owed, f->type, 0);
 	switch (f->type) {
 	case BE_PARAMETER_STATUS:
-		fate = got_parameter(b, body, n, fate, other);
+		fate = got_parameter(b, body, n, fate);
 		break;
 	case BE_ERROR:
 		got_error(b, body, n, fate == REPLYQ_HIDE);

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "core/backend.h"
+#include "core/group_hosts.h"
 #include "core/session.h"
 #include "core/state_probe.h"
 #include "core/state_sample.h"
@@ -606,7 +607,6 @@ state_unit_over(struct session *s)
 	if ((s->marks.suspects & OPEN) == 0 && !asks_again(s)) {
 		s->marks.n_sets = s->marks.n_resets = 0;
 		s->marks.failed = false;
-		state_all_is_told(s);
 		return state_sample_is_due(s) ? sample(s) : STATE_CLEAR;
 	}
 	b->watch = WATCH_NONE;
@@ -681,69 +681,48 @@ state_discarded(struct session *s)
 	s->marks.prepared_suspects = 0;
 	s->backend->strays_of = 0;
 	s->backend->sequences_of = s->id;
-	state_all_is_told(s);
-	s->marks.told = settings_ref(s->settings);
+	if (s->marks.startup != NULL)
+		state_withhold(s);
 	take_settings(s, s->marks.startup ? settings_ref(s->marks.startup) : settings_empty());
 	s->marks.suspects = SUSPECT_RESETS; /* the startup settings are to be put back */
 	s->marks.n_resets = 1;
 }
 
-const char *
-state_told(const struct session *s, const char *name)
+/* What the client was told last of a reported setting, if that is told in `told`; NULL: nothing. */
+static const char *
+value_in(const struct backend *b, const struct settings *told, const char *name)
 {
-	const char *value = settings_get(s->marks.told ? s->marks.told : s->settings, name);
+	const char *value = settings_get(told, name);
 
-	return value ? value : settings_get(s->backend->login, name);
+	return value ? value : settings_get(b->login, name);
 }
 
 void
-state_tell(struct session *s, const char *name, const char *value)
+state_withhold(struct session *s)
 {
-	struct settings *next = s->marks.told ? settings_with(s->marks.told, name, value) : NULL;
-
-	if (next == NULL)
-		return;
-	settings_unref(&s->marks.told);
-	s->marks.told = next;
-}
-
-void
-state_all_is_told(struct session *s)
-{
-	settings_unref(&s->marks.told);
-}
-
-/*
- * After a SET of a value beside a RESET it can't be told which of them the reported value is of, nor after a DO block or a
- * set_config() whether there was any RESET.
- */
-static bool
-is_sure_to_be_reset(const struct session *s, const char *name)
-{
-	return s->marks.n_sets + s->marks.n_resets > 0 &&
-	       (s->marks.n_sets == 0 || s->marks.n_sets + s->marks.n_resets == 1) && state_may_have_reset(s, name);
+	if (s->marks.told == NULL)
+		s->marks.told = settings_ref(s->settings);
 }
 
 bool
-state_parameter_was_reset(struct backend *b, const char *name, const char *value, struct buf *out)
+state_withholds(struct session *s, const char *name)
 {
-	struct session *s = b->session;
-	const char *at_startup, *at_login = settings_get(b->login, name), *before;
-	struct settings *next;
-
-	if (s == NULL || (s->marks.suspects & SUSPECT_RESETS) == 0 || s->marks.startup == NULL ||
-	    !is_sure_to_be_reset(s, name))
+	if (s->login != NULL || group_is_server_fact(name) || (s->marks.told == NULL && !state_may_reset_startup(s)))
 		return false;
-	at_startup = settings_get(s->marks.startup, name);
-	if (at_startup == NULL || at_login == NULL || strcmp(at_login, value) != 0)
-		return false;
-	before = state_told(s, name);
-	if (before == NULL || strcmp(before, at_startup) != 0) {
-		build_parameter_status(out, name, at_startup);
-		state_tell(s, name, at_startup);
-	}
-	next = settings_with(b->label, name, at_startup);
-	if (next != NULL)
-		take_settings(s, next);
+	state_withhold(s);
 	return true;
+}
+
+void
+state_tell(struct session *s, struct buf *out)
+{
+	const struct settings *reported = s->backend->login;
+
+	for (size_t i = 0; s->marks.told != NULL && i < settings_n(reported); i++) {
+		const char *name = settings_name(reported, i), *now = value_in(s->backend, s->settings, name);
+
+		if (!group_is_server_fact(name) && strcmp(now, value_in(s->backend, s->marks.told, name)) != 0)
+			build_parameter_status(out, name, now);
+	}
+	settings_unref(&s->marks.told);
 }

@@ -358,20 +358,11 @@ state_got_row(struct backend *b, const uint8_t *body, size_t n)
 	p->failed = p->failed || r.bad;
 }
 
-bool
+void
 state_parameter_was_restored(struct backend *b, const char *name, const char *value)
 {
-	const char *shown;
-
-	if (b->session == NULL)
-		return false;
 	if (b->probe->next != NULL)
 		put(b->probe, settings_with(b->probe->next, name, value));
-	shown = state_told(b->session, name);
-	if (shown != NULL && strcmp(shown, value) == 0)
-		return false;
-	state_tell(b->session, name, value);
-	return true;
 }
 
 void
@@ -391,7 +382,5 @@ state_probe_over(struct backend *b)
 		state_answered(b->session, p->asked, p->found, p->next ? settings_ref(p->next) : NULL);
 	else if (b->session != NULL)
 		state_unanswered(b->session);
-	if (b->session != NULL)
-		state_all_is_told(b->session);
 	state_probe_free(&p);
 }

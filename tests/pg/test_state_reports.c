@@ -97,6 +97,16 @@ static const char *const statements[] = {
 	"set datestyle = nonsense",
 	"set time zone 'Africa/Cairo'",
 	"reset all",
+	"set datestyle = 'sql, mdy'; reset datestyle",
+	"set datestyle = 'sql, mdy'; reset datestyle; set timezone = 'Africa/Cairo'",
+	"reset intervalstyle; set intervalstyle = sql_standard; set timezone to default",
+	"do $$ begin execute 'reset all'; end $$",
+	"begin",
+	"do $$ begin execute 'set datestyle = sql'; execute 'reset all'; end $$",
+	"reset all; select 1/0",
+	"rollback",
+	"select set_config('datestyle', null, false), set_config('timezone', 'Africa/Cairo', false)",
+	"discard all",
 };
 
 static void

@@ -453,12 +453,14 @@ END_TEST
 
 START_TEST(doctor_tells_what_is_there)
 {
-	char *out;
+	char *out, *line;
 	int rc = run_bench(&out, "doctor --odyssey /nonexistent/odyssey");
 
 	ck_assert_msg(rc == 0, "%s", out);
 	ck_assert_ptr_nonnull(strstr(out, "pgbench"));
-	ck_assert_msg(strstr(out, "without odyssey") != NULL, "%s", out);
+	ck_assert_msg(strstr(out, "not installed: no program /nonexistent/odyssey") != NULL, "%s", out);
+	line = strstr(out, "without ");
+	ck_assert_msg(line != NULL && strstr(strtok(line, "\n"), "odyssey:32/2") != NULL, "%s", out);
 	nothing_is_left();
 }
 END_TEST

@@ -45,11 +45,21 @@ enum settings_apply {
 };
 
 /*
- * Appends the extended-protocol messages (Parse, Bind, Execute ... and Sync) that make a backend labelled `from` carry
- * `to`: set_config() for what differs, NULL (the login default) for what is not in `to`. Right under any client_encoding,
- * search_path and standard_conforming_strings; the encoding comes first, a role is given up first and taken last, and so
- * are time limits. Answers the number of messages in front of the Sync; 0: nothing differs, nothing is appended (or
- * b->failed).
+ * Append extended-protocol messages, to which the caller adds a Sync, and answer their number. With SETTINGS_OR_END the
+ * first of them is settings_build_or_end(), which is good until the Sync, or RESET ALL.
+ */
+size_t settings_build_or_end(struct buf *b);
+/*
+ * To go in front: what can't be forgotten setting by setting. Of `all`, settings_build_forgotten() must follow behind.
+ * RESET ALL ends exit_on_error, too: until that is on again, an error leaves a failed transaction, in which the server
+ * executes nothing of what was sent behind.
+ */
+size_t settings_build_forget(struct buf *b, bool sequences, bool all);
+size_t settings_build_forgotten(struct buf *b);
+/*
+ * What makes a backend labelled `from` carry `to`: set_config() for what differs, NULL (the login default) for what is not
+ * in `to`. Right under any client_encoding, search_path and standard_conforming_strings; the encoding comes first, a role is
+ * given up first and taken last, and so are time limits. 0: nothing differs, nothing is appended (or b->failed).
  */
 size_t settings_build_apply(struct buf *b, const struct settings *from, const struct settings *to,
                             enum settings_apply how);

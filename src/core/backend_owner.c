@@ -83,40 +83,29 @@ set_label(struct backend *b, struct settings *label)
 	b->label = label;
 }
 
-static size_t
-build_command(struct buf *out, const char *sql)
-{
-	build_parse(out, "", sql);
-	build_bind_text(out, "", "", NULL, 0);
-	build_execute(out, "");
-	return 3;
-}
-
 /* Answers the number of messages in front of the Sync; 0: nothing is to be done, or out->failed. */
 static size_t
 build_apply(struct backend *b, struct settings *to, enum backend_chore chore, struct buf *out)
 {
-	struct settings *from = settings_ref(b->label);
-	size_t n_commands = 0, n;
+	bool sequences = chore == CHORE_APPLY && state_must_discard_sequences(b, b->session);
+	bool strays = chore == CHORE_APPLY && has_strays_of_others(b, b->session);
+	struct settings *from = strays ? without_resettable(b->label) : settings_ref(b->label);
+	size_t n;
 
-	if (chore == CHORE_APPLY && state_must_discard_sequences(b, b->session)) {
-		n_commands += build_command(out, "DISCARD SEQUENCES");
-		b->sequences_of = b->session->id;
-	}
-	if (chore == CHORE_APPLY && has_strays_of_others(b, b->session)) {
-		n_commands += build_command(out, "RESET ALL");
-		settings_unref(&from);
-		from = without_resettable(b->label);
-	}
 	if (from == NULL) {
 		out->failed = true;
 		return 0;
 	}
-	n = settings_build_apply(out, from, to, chore == CHORE_VALIDATE ? SETTINGS_TRY : SETTINGS_OR_END);
-	if (n == 0 && n_commands > 0)
+	n = settings_build_forget(out, sequences, strays);
+	n += settings_build_apply(out, from, to, chore == CHORE_VALIDATE ? SETTINGS_TRY : SETTINGS_OR_END);
+	if (strays)
+		n += settings_build_forgotten(out);
+	if (n > 0)
 		build_sync(out);
+	if (sequences)
+		b->sequences_of = b->session->id;
 	settings_unref(&from);
-	return n_commands + n;
+	return n;
 }
 
 bool

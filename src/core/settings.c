@@ -344,7 +344,9 @@ make_plan(const struct settings *from, const struct settings *to)
 	return p;
 }
 
-/* One set_config(); is_local as text. */
+#define SET_CONFIG "SELECT pg_catalog.set_config($1, $2, $3)"
+
+/* One execution of SET_CONFIG; is_local as text. */
 static void
 build_set(struct buf *b, const char *name, const char *value, const char *is_local)
 {
@@ -355,23 +357,64 @@ build_set(struct buf *b, const char *name, const char *value, const char *is_loc
 }
 
 size_t
+settings_build_or_end(struct buf *b)
+{
+	build_parse(b, "", SET_CONFIG);
+	build_set(b, "exit_on_error", "on", "t");
+	return 3;
+}
+
+static size_t
+build_command(struct buf *b, const char *sql)
+{
+	build_parse(b, "", sql);
+	build_bind_text(b, "", "", NULL, 0);
+	build_execute(b, "");
+	return 3;
+}
+
+size_t
+settings_build_forget(struct buf *b, bool sequences, bool all)
+{
+	size_t n = 0;
+
+	if (all)
+		n += build_command(b, "BEGIN");
+	if (sequences || all)
+		n += settings_build_or_end(b);
+	if (sequences)
+		n += build_command(b, "DISCARD SEQUENCES");
+	if (all) {
+		n += build_command(b, "RESET ALL");
+		n += settings_build_or_end(b);
+	}
+	return n;
+}
+
+size_t
+settings_build_forgotten(struct buf *b)
+{
+	return build_command(b, "COMMIT");
+}
+
+size_t
 settings_build_apply(struct buf *b, const struct settings *from, const struct settings *to, enum settings_apply how)
 {
 	struct plan *p = make_plan(from, to);
-	size_t n = p ? p->n : 0;
+	size_t n = p ? p->n : 0, n_messages = 0;
 
 	if (p == NULL)
 		b->failed = true;
-	if (n > 0) {
-		build_parse(b, "", "SELECT pg_catalog.set_config($1, $2, $3)");
-		if (how == SETTINGS_OR_END)
-			build_set(b, "exit_on_error", "on", "t");
-		for (size_t i = 0; i < n; i++)
-			build_set(b, p->pairs[i].name, p->pairs[i].value, "f");
-		build_sync(b);
+	if (n > 0 && how == SETTINGS_OR_END) {
+		n_messages = settings_build_or_end(b);
+	} else if (n > 0) {
+		build_parse(b, "", SET_CONFIG);
+		n_messages = 1;
 	}
+	for (size_t i = 0; i < n; i++)
+		build_set(b, p->pairs[i].name, p->pairs[i].value, "f");
 	free(p);
-	return n == 0 ? 0 : 1 + 2 * (n + (how == SETTINGS_OR_END));
+	return n_messages + 2 * n;
 }
 
 const char *

@@ -114,7 +114,7 @@ START_TEST(apply)
 	/* one Parse, and Bind and Execute for a, c and d */
 	ck_assert_uint_eq(settings_build_apply(&out, from, to, SETTINGS_TRY), 7);
 	ck_assert_int_eq(((const char *)buf_head(&out))[0], 'P');
-	ck_assert_int_eq(((const char *)buf_head(&out))[out.len - 5], 'S');
+	ck_assert_mem_eq((const char *)buf_head(&out) + out.len - 10, "E\0\0\0\x09\0\0\0\0", 10);
 	ck_assert_str_eq(settings_applied_name(from, to, 0), "a");
 	ck_assert_str_eq(settings_applied_name(from, to, 1), "c");
 	ck_assert_str_eq(settings_applied_name(from, to, 2), "d");
@@ -151,8 +151,9 @@ check_calls(const struct buf *b, const char *want)
 	while (p < end) {
 		uint32_t n = (uint32_t)p[1] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 8 | p[4];
 		const uint8_t *at = p + 5 + 2 + 2 + 2; /* portal, statement, formats, count */
+		int n_values = *p == 'B' ? at[-1] : 0;
 
-		for (int i = 0; *p == 'B' && i < 2; i++) {
+		for (int i = 0; i < n_values && i < 2; i++) {
 			int32_t len =
 				(int32_t)((uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]);
 
@@ -227,5 +228,42 @@ START_TEST(an_error_can_be_made_to_end_the_connection)
 }
 END_TEST
 
+/* The texts of a run of messages, "set" for the calls of set_config(). */
+static void
+check_texts(const struct buf *b, const char *want)
+{
+	const uint8_t *p = buf_head(b), *end = p + b->len;
+	char got[512] = "";
+
+	for (uint32_t n; p < end; p += 1 + n) {
+		n = (uint32_t)p[1] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 8 | p[4];
+		if (*p != 'P')
+			continue;
+		strcat(got, strstr((const char *)p + 6, "set_config") ? "set"
+		                                                      : (const char *)p + 6); /* lint: sized for it */
+		strcat(got, ";");                                                             /* lint: sized for it */
+	}
+	ck_assert_str_eq(got, want);
+}
+
+/* Whatever fails: what is sent behind is not executed, since the connection or the transaction ends. */
+START_TEST(what_is_forgotten_first_ends_the_connection_too)
+{
+	struct buf out;
+
+	buf_init(&out);
+	ck_assert_uint_eq(settings_build_forget(&out, false, false), 0);
+	ck_assert_uint_eq(settings_build_forget(&out, true, false), 6);
+	check_texts(&out, "set;DISCARD SEQUENCES;");
+	check_calls(&out, "exit_on_error=on");
+	buf_fini(&out);
+	ck_assert_uint_eq(settings_build_forget(&out, true, true), 15);
+	ck_assert_uint_eq(settings_build_forgotten(&out), 3);
+	check_texts(&out, "BEGIN;set;DISCARD SEQUENCES;RESET ALL;set;COMMIT;");
+	buf_fini(&out);
+}
+END_TEST
+
 UNIT_MAIN("settings", equal_sets_are_one, names_and_values_are_kept_apart, names_compare_without_case, without, apply,
-          roles_and_time_limits_are_undone_first_and_set_last, an_error_can_be_made_to_end_the_connection)
+          roles_and_time_limits_are_undone_first_and_set_last, an_error_can_be_made_to_end_the_connection,
+          what_is_forgotten_first_ends_the_connection_too)
